@@ -1,0 +1,16 @@
+# Run by embed_files(): OUT, SYMBOL and FILES are set. Bytes are written as hexadecimal, so that no
+# quoting can go wrong, with a terminating zero that is not counted.
+set(text "#include \"common/embed.h\"\n")
+set(table "")
+foreach(f ${FILES})
+    get_filename_component(stem ${f} NAME_WE)
+    string(MAKE_C_IDENTIFIER ${stem} id)
+    file(READ ${f} hex HEX)
+    string(LENGTH "${hex}" digits)
+    math(EXPR size "${digits} / 2")
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+    string(APPEND text "static const unsigned char ${id}_bytes[] = {${bytes}0};\n")
+    string(APPEND table "    {\"${stem}\", (const char *)${id}_bytes, ${size}},\n")
+endforeach()
+string(APPEND text "const struct embed_file ${SYMBOL}[] = {\n${table}    {0, 0, 0},\n};\n")
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,16 @@
+/* The parts plan_make is made of: each fills its share of a plan in the making. Pure. */
+#pragma once
+#include "pipelines/plan/plan.h"
+
+void build_note(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The name, or with "-2", "-3", ... where a folder of that name is already in the plan. Takes
+ * `name`, returns what the caller owns. */
+char *build_unique_name(const struct plan *plan, char *name);
+
+/* plan->renditions, from the profile's rungs and what the source allows. */
+int build_ladder(const struct profile *profile, const struct source_video *video,
+                 bool allow_upscale, struct plan *plan, struct err *e);
+
+/* plan->audio: every audio rendition of every track. */
+void build_audio(const struct profile *profile, const struct source *source, struct plan *plan);

@@ -1,0 +1,26 @@
+/* Private to queue/: what a struct queue is, and how its calls read replies. */
+#pragma once
+#include "queue/queue.h"
+#include "queue/script.h"
+
+/* The hash tag: all keys begin with it, so that a cluster keeps them in one slot. */
+#define QUEUE_PREFIX "{transcode}"
+
+struct queue {
+    struct connection *connection;
+    struct script_set *scripts;
+    struct queue_options options;
+    char client[33];   /* random; names this connection's calls to the scripts */
+    uint64_t ops;      /* numbers those of submit, cancel, retry */
+    uint64_t leases;   /* numbers those of lease */
+    bool is_unsettled; /* the last lease call ended without an answer: ask with the same number */
+    char *seen_job;    /* of the last snapshot, and its revision: what queue_job_wait waits past */
+    int64_t seen_revision;
+};
+
+/* Runs a script whose reply must be an array of at least min_elements. */
+int queue_script(struct queue *q, const char *name, const struct request *argv, size_t min_elements,
+                 redisReply **ret, struct err *e);
+/* The i-th element as a number (also where it came as text), or as an owned string (NULL: nil). */
+int64_t reply_int(const redisReply *array, size_t i);
+char *reply_string(const redisReply *array, size_t i);

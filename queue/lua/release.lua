@@ -1,0 +1,10 @@
+-- Gives a task back untouched: it is ready again and the attempt is not charged.
+-- ARGV: ref, token
+-- Reply: {HELD | LOST | CANCELLED}
+-- Keeps: I7, I11. A repeat is HELD.
+local t = load(ARGV[1])
+local verdict, is_repeat = check(t, ARGV[2], 'release')
+if verdict == HELD and not is_repeat then
+    give_back(t)
+end
+return {verdict}

@@ -1,0 +1,14 @@
+-- Prolongs a lease and reports progress.
+-- ARGV: ref, token, frames_done, lease_us
+-- Reply: {HELD | LOST | CANCELLED}
+-- Keeps: I11; I10: the job's frames_done moves by the difference, so that it is always the sum over
+--   its tasks. May be repeated.
+local t = load(ARGV[1])
+local verdict = check(t, ARGV[2], 'renew') -- no lease is closed by a renew: never a repeat
+if verdict == HELD then
+    call('ZADD', P .. ':leases', int(now + tonumber(ARGV[4])), t.ref)
+    if progress(t, tonumber(ARGV[3])) then
+        touch(t.job)
+    end
+end
+return {verdict}
