@@ -17,6 +17,7 @@ build   libavformat-dev
 build   libavcodec-dev
 build   libavfilter-dev
 build   libavutil-dev
+build   libffmpeg-nvenc-dev
 build   libswscale-dev
 build   libswresample-dev
 build   libhiredis-dev

@@ -53,7 +53,7 @@ struct agent {
     struct run *runs;
     uint64_t last_id;
     int64_t queue_away_until_us;
-    bool is_draining, has_given_back, has_warned;
+    bool is_draining, has_given_back, has_warned, has_been_ready;
     int64_t drain_until_us;
     struct err fatal; /* kind 0: none */
 };
@@ -155,7 +155,9 @@ static int on_hello(struct agent *a, struct slot *s, const void *body, int64_t n
     (void)now_us;
     if (hello->protocol != PROTOCOL_VERSION || s->is_ready)
         return err_set(e, ERR_BUG, "an unexpected hello");
-    s->is_ready = true;
+    if (!a->has_been_ready)
+        log_info("sessions work on %s", hello->device);
+    s->is_ready = a->has_been_ready = true;
     s->early_ends = 0;
     log_debug("session %d is ready, version %s, confined by %s", s->number, hello->version,
               hello->sandbox);
@@ -199,9 +201,12 @@ static int on_fail(struct agent *a, struct slot *s, const void *body, int64_t no
 {
     const struct message_fail *fail = body;
     struct err why;
-    (void)a;
-    (void)e;
     err_set(&why, err_kind_parse(fail->kind), "%s", fail->message);
+    if (!is_in_session(s->run)) { /* its device: if no session ever had it, none will */
+        if (!a->has_been_ready)
+            a->fatal = why;
+        return err_set(e, why.kind, "%s", why.msg);
+    }
     if (s->run->state == RUN_WORKING)
         run_decide(s->run, VERDICT_FAIL, &why, session_process_log_tail(s->process));
     run_settle_from(s->run, now_us);
@@ -214,7 +219,7 @@ static const struct {
 } handlers[] = {
     [MESSAGE_HELLO] = {on_hello, false}, [MESSAGE_PROGRESS] = {on_progress, true},
     [MESSAGE_FILE] = {on_file, true},    [MESSAGE_DONE] = {on_done, true},
-    [MESSAGE_FAIL] = {on_fail, true},
+    [MESSAGE_FAIL] = {on_fail, false},
 };
 
 static int handle_message(struct agent *a, struct slot *s, const struct message *m, int64_t now_us,
@@ -600,9 +605,6 @@ static int open_slots(struct agent *a, struct err *e)
 
 static int open_all(struct agent *a, struct err *e)
 {
-    if (strcmp(a->options->device, "cpu"))
-        return err_set(e, ERR_DEVICE, "device %s: no such device here, there is: cpu",
-                       a->options->device);
     int rc = scratch_open(a->options->scratch, &a->scratch, e);
     if (rc == 0)
         rc = open_slots(a, e);

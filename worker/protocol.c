@@ -22,6 +22,7 @@ static const struct bind_struct start_type = {"a start message", sizeof(struct m
 static const struct bind_field hello_fields[] = {
     BIND(struct message_hello, protocol, BIND_INT, .is_required = true),
     BIND(struct message_hello, version, BIND_STRING, .is_required = true),
+    BIND(struct message_hello, device, BIND_STRING, .is_required = true),
     BIND(struct message_hello, sandbox, BIND_STRING, .is_required = true),
     BIND(struct message_hello, missing, BIND_STRING),
     {0},

@@ -5,7 +5,7 @@
  *
  *     agent                      session
  *       start (scratch root)  ->
- *                             <-  hello        after the sandbox closed
+ *                             <-  hello | fail after the sandbox closed; the device cannot be had
  *       task (input, scratch) ->
  *                             <-  progress, file, ...
  *                             <-  done | fail  ready for the next task
@@ -49,6 +49,7 @@ struct message_start { /* one descriptor: the scratch root, all of the file syst
 struct message_hello {
     int protocol;
     char *version;
+    char *device;  /* the one it has: "auto" is decided by the session */
     char *sandbox; /* what is in force: "landlock 7, seccomp, rlimits" */
     char *missing; /* what could not be had, and why; NULL: nothing */
 };

@@ -13,7 +13,10 @@
 #include "common/cleanup.h"
 #include "common/strbuf.h"
 
-enum { OPEN_FILES_MAX = 64 }; /* input, scratch, two files a rendition, and some to spare */
+enum {
+    OPEN_FILES_MAX = 64,       /* input, scratch, two files a rendition, and some to spare */
+    OPEN_FILES_GPU_MAX = 1024, /* a driver holds dozens */
+};
 
 static int say(char *why, size_t size, const char *what)
 {
@@ -31,7 +34,7 @@ static void close_from(unsigned first, unsigned last)
         close((int)fd);
 }
 
-static void close_others(int scratch_fd)
+void sandbox_close_descriptors(int scratch_fd)
 {
     if (scratch_fd < SANDBOX_KEPT_FDS) {
         close_from(SANDBOX_KEPT_FDS, ~0U);
@@ -53,7 +56,7 @@ static int64_t data_bytes(void)
 
 /* RLIMIT_DATA rather than RLIMIT_AS: since Linux 4.7 it counts private writable mappings too, and
  * neither libraries nor a file mapped for reading nor a GPU's address space count. */
-int sandbox_limit_resources(const struct limits *limits, char *why, size_t size)
+int sandbox_limit_resources(const struct limits *limits, bool has_gpu, char *why, size_t size)
 {
     const struct {
         int resource;
@@ -63,8 +66,8 @@ int sandbox_limit_resources(const struct limits *limits, char *why, size_t size)
         {RLIMIT_CORE, 0, "RLIMIT_CORE"},
         {RLIMIT_DATA, data_bytes() + limits->max_memory_bytes, "RLIMIT_DATA"},
         {RLIMIT_FSIZE, limits->max_output_bytes, "RLIMIT_FSIZE"},
-        {RLIMIT_NOFILE, OPEN_FILES_MAX, "RLIMIT_NOFILE"},
-        {RLIMIT_MEMLOCK, 0, "RLIMIT_MEMLOCK"},
+        {RLIMIT_NOFILE, has_gpu ? OPEN_FILES_GPU_MAX : OPEN_FILES_MAX, "RLIMIT_NOFILE"},
+        {RLIMIT_MEMLOCK, has_gpu ? INT64_MAX : 0, "RLIMIT_MEMLOCK"}, /* pinned buffers */
         {RLIMIT_MSGQUEUE, 0, "RLIMIT_MSGQUEUE"},
     };
     signal(SIGXFSZ, SIG_IGN); /* a write over the limit is EFBIG, which has a message, not a kill */
@@ -97,18 +100,17 @@ static void note_missing(struct sandbox_state *s, const char *layer, const char 
     snprintf(s->missing + n, sizeof s->missing - n, "%s%s (%s)", n ? ", " : "", layer, why);
 }
 
-int sandbox_enter(const struct limits *limits, int scratch_fd, struct sandbox_state *ret,
-                  struct err *e)
+int sandbox_enter(const struct limits *limits, int scratch_fd, bool has_gpu,
+                  struct sandbox_state *ret, struct err *e)
 {
     char why[128];
     *ret = (struct sandbox_state){0};
-    close_others(scratch_fd);
-    if (sandbox_limit_resources(limits, why, sizeof why) < 0 ||
+    if (sandbox_limit_resources(limits, has_gpu, why, sizeof why) < 0 ||
         sandbox_drop_privileges(why, sizeof why) < 0)
         return err_set(e, ERR_BUG, "the session cannot be confined: %s", why);
     if (sandbox_restrict_files(scratch_fd, &ret->landlock_abi, why, sizeof why) < 0)
         note_missing(ret, "Landlock", why);
-    if (sandbox_restrict_calls(why, sizeof why) < 0)
+    if (sandbox_restrict_calls(has_gpu, why, sizeof why) < 0)
         note_missing(ret, "seccomp", why);
     else
         ret->has_seccomp = true;

@@ -19,17 +19,21 @@ struct sandbox_state {
     char missing[256]; /* "" or what could not be had, and why */
 };
 
-/* Closes every descriptor from SANDBOX_KEPT_FDS up, but scratch_fd (-1: none), and applies all
- * layers for good. A layer that the kernel does not have is noted in *ret, the rest is applied.
+/* Closes every descriptor from SANDBOX_KEPT_FDS up, but scratch_fd (-1: none). Before a device is
+ * opened, whose descriptors then stay. */
+void sandbox_close_descriptors(int scratch_fd);
+
+/* Applies all layers for good. has_gpu: what a GPU's driver needs on the descriptors that it holds
+ * stays allowed. A layer that the kernel does not have is noted in *ret, the rest is applied.
  * ERR_BUG: even the basic ones failed; do not go on. */
-int sandbox_enter(const struct limits *limits, int scratch_fd, struct sandbox_state *ret,
-                  struct err *e);
+int sandbox_enter(const struct limits *limits, int scratch_fd, bool has_gpu,
+                  struct sandbox_state *ret, struct err *e);
 
 /* "rlimits, Landlock 7, seccomp"; caller frees. */
 char *sandbox_describe(const struct sandbox_state *s);
 
 /* The layers. Each returns 0, or -1 with the reason in `why`. */
-int sandbox_limit_resources(const struct limits *limits, char *why, size_t size);
+int sandbox_limit_resources(const struct limits *limits, bool has_gpu, char *why, size_t size);
 int sandbox_drop_privileges(char *why, size_t size);
 int sandbox_restrict_files(int scratch_fd, int *ret_abi, char *why, size_t size);
-int sandbox_restrict_calls(char *why, size_t size);
+int sandbox_restrict_calls(bool has_gpu, char *why, size_t size);

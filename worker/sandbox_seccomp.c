@@ -47,6 +47,9 @@ static const struct group {
      "getrandom"},
 };
 
+/* On the descriptors of a GPU that were opened before the sandbox closed. */
+static const struct group gpu = {"the driver", "ioctl eventfd2 mincore mlock munlock"};
+
 /* Calls that do nothing and say that they did: encoders ask for real-time priority when they run as
  * root, which they must not have, and complain in every thread when it is refused. */
 static const struct group pretended = {"priority", "sched_setscheduler sched_setparam setpriority"};
@@ -112,13 +115,15 @@ static int add_group(scmp_filter_ctx filter, uint32_t action, const struct group
     return rc;
 }
 
-static int add_all(scmp_filter_ctx filter)
+static int add_all(scmp_filter_ctx filter, bool has_gpu)
 {
     int rc = add_group(filter, SCMP_ACT_ERRNO(0), &pretended);
     if (rc == 0)
         rc = add_group(filter, SCMP_ACT_ERRNO(EPERM), &refused);
     for (int i = 0; i < ALLOWED && rc == 0; i++)
         rc = add_group(filter, SCMP_ACT_ALLOW, &allowed[i]);
+    if (has_gpu && rc == 0)
+        rc = add_group(filter, SCMP_ACT_ALLOW, &gpu);
     for (int i = 0; i < BY_ARGUMENT && rc == 0; i++) {
         const struct by_argument *row = &by_argument[i];
         struct scmp_arg_cmp condition = {row->arg, SCMP_CMP_MASKED_EQ, row->mask, row->value};
@@ -130,14 +135,14 @@ static int add_all(scmp_filter_ctx filter)
     return rc;
 }
 
-int sandbox_restrict_calls(char *why, size_t size)
+int sandbox_restrict_calls(bool has_gpu, char *why, size_t size)
 {
     cleanup(release) scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
     int rc = filter ? 0 : -ENOMEM;
     if (rc == 0)
         rc = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
     if (rc == 0)
-        rc = add_all(filter);
+        rc = add_all(filter, has_gpu);
     if (rc == 0)
         rc = seccomp_load(filter);
     if (rc < 0)

@@ -21,6 +21,7 @@
 #include "common/process.h"
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
+#include "pipelines/media/device.h"
 #include "pipelines/media/probe.h"
 #include "pipelines/media/task.h"
 #include "worker/protocol.h"
@@ -34,7 +35,7 @@ enum {
 
 struct session {
     int number;
-    char *device;
+    struct device *device;
     struct limits limits;
     /* the input that is open, and whose it is */
     char *job;
@@ -213,8 +214,8 @@ static int run_video(struct session *s, const struct message_task *task, int scr
     if (rc == 0)
         rc = parse(&plan_chunk_type, task->payload, "payload", &chunk, e);
     if (rc == 0)
-        rc = video_chunk_run(s->input, &s->limits, r.source, r.plan, chunk, scratch_fd, &events,
-                             &manifest, e);
+        rc = video_chunk_run(s->input, &s->limits, s->device, r.source, r.plan, chunk, scratch_fd,
+                             &events, &manifest, e);
     if (rc == 0)
         *ret = bind_dump(&manifest_type, manifest);
     bind_free(&plan_chunk_type, &chunk);
@@ -262,7 +263,8 @@ static int run_task(struct session *s, struct message *m, struct err *e)
     const struct message_task *task = m->body;
     cleanup(free_ptr) char *result = NULL;
     struct err why = {0};
-    process_title_set("session %d %s %s/%s", s->number, s->device, task->job, task->task);
+    process_title_set("session %d %s %s/%s", s->number, device_name(s->device), task->job,
+                      task->task);
     s->is_cancelled = false;
     s->next_progress_us = s->next_look_us = 0;
     int rc = use_input(s, m, &why);
@@ -272,7 +274,7 @@ static int run_task(struct session *s, struct message *m, struct err *e)
         rc = err_set(&why, ERR_BUG, "the result cannot be written as JSON");
     if (rc < 0)
         close_input(s); /* whatever is wrong with it, the next task starts afresh */
-    process_title_set("session %d %s idle", s->number, s->device);
+    process_title_set("session %d %s idle", s->number, device_name(s->device));
     if (s->is_gone)
         return err_set(e, ERR_TRANSIENT, "the agent is gone");
     return answer(s, rc, result, &why, e);
@@ -310,6 +312,7 @@ static int say_hello(struct session *s, const struct sandbox_state *sandbox, str
     cleanup(free_ptr) char *closed = sandbox_describe(sandbox);
     const struct message_hello hello = {.protocol = PROTOCOL_VERSION,
                                         .version = (char *)TRANSCODE_VERSION,
+                                        .device = (char *)device_name(s->device),
                                         .sandbox = closed,
                                         .missing =
                                             *sandbox->missing ? (char *)sandbox->missing : NULL};
@@ -327,13 +330,18 @@ static int start(struct session *s, struct err *e)
     if (m.kind != MESSAGE_START || start->protocol != PROTOCOL_VERSION)
         return err_set(e, ERR_BUG, "agent and session are not of one version: restart the worker");
     s->number = start->number;
-    s->device = xstrdup(start->device);
     s->limits = *start->limits;
     cleanup(free_ptr) char *tag = xasprintf("session %d", s->number);
     log_init(start->log_level, tag);
     avlog_init();
-    process_title_set("session %d %s idle", s->number, s->device);
-    rc = sandbox_enter(&s->limits, m.fds[0], &sandbox, e);
+    sandbox_close_descriptors(m.fds[0]);
+    rc = device_open(start->device, &s->device, e);
+    if (rc < 0) {
+        answer(s, rc, NULL, e, NULL);
+        return rc;
+    }
+    process_title_set("session %d %s idle", s->number, device_name(s->device));
+    rc = sandbox_enter(&s->limits, m.fds[0], device_is_gpu(s->device), &sandbox, e);
     return rc < 0 ? rc : say_hello(s, &sandbox, e);
 }
 
@@ -346,6 +354,6 @@ int session_main(struct err *e)
         rc = serve(&s, e);
     close_input(&s);
     channel_free(&s.channel);
-    free(s.device);
+    device_close(&s.device);
     return rc;
 }

@@ -6,14 +6,38 @@
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
 
+enum { SURFACES_HELD = 3 }; /* by the pre-filter and the frame that waits for its successor */
+
 struct decoder {
     AVCodecContext *ctx;
+    const struct device *device;
+    bool is_refused; /* the device cannot decode this stream */
     int64_t origin, last;
     int64_t frames, errors;
 };
 
-int decoder_open(const AVStream *stream, int64_t origin, const struct limits *limits,
-                 struct decoder **ret, struct err *e)
+/* Takes the device's format or none: libavcodec would go on in software without a word. */
+static enum AVPixelFormat get_format(AVCodecContext *ctx, const enum AVPixelFormat *formats)
+{
+    struct decoder *d = ctx->opaque;
+    for (; *formats != AV_PIX_FMT_NONE; formats++)
+        if (*formats == device_pix_fmt(d->device))
+            return *formats;
+    d->is_refused = true;
+    return AV_PIX_FMT_NONE;
+}
+
+static int refuse(const struct decoder *d, struct err *e)
+{
+    const char *profile = avcodec_profile_name(d->ctx->codec_id, d->ctx->profile);
+    return err_set(e, ERR_DEVICE,
+                   "device %s cannot decode this %s video (%s%s%dx%d): use --device cpu",
+                   device_name(d->device), avcodec_get_name(d->ctx->codec_id),
+                   profile ? profile : "", profile ? ", " : "", d->ctx->width, d->ctx->height);
+}
+
+int decoder_open(const AVStream *stream, int64_t origin, const struct device *device,
+                 const struct limits *limits, struct decoder **ret, struct err *e)
 {
     const AVCodecParameters *par = stream->codecpar;
     const AVCodec *codec = avcodec_find_decoder(par->codec_id);
@@ -22,6 +46,7 @@ int decoder_open(const AVStream *stream, int64_t origin, const struct limits *li
                        avcodec_get_name(par->codec_id));
     cleanup(decoder_close) struct decoder *d = xcalloc(1, sizeof *d);
     d->ctx = avcodec_alloc_context3(codec);
+    d->device = device;
     d->origin = origin;
     d->last = INT64_MIN;
     int status = d->ctx ? avcodec_parameters_to_context(d->ctx, par) : AVERROR(ENOMEM);
@@ -31,6 +56,12 @@ int decoder_open(const AVStream *stream, int64_t origin, const struct limits *li
         /* Sessions run side by side and encoders have threads of their own: one thread here costs
          * the least, and starts a chunk without filling a frame-threaded pipeline first. */
         d->ctx->thread_count = 1;
+        if (device_is_gpu(device)) {
+            d->ctx->opaque = d;
+            d->ctx->get_format = get_format;
+            d->ctx->hw_device_ctx = av_buffer_ref(device_context(device));
+            d->ctx->extra_hw_frames = SURFACES_HELD;
+        }
         status = avcodec_open2(d->ctx, codec, NULL);
     }
     if (status < 0)
@@ -59,6 +90,11 @@ int decoder_send(struct decoder *d, const AVPacket *pkt, bool is_unneeded, struc
     int status = avcodec_send_packet(d->ctx, pkt);
     if (status == AVERROR(ENOMEM))
         return err_set(e, ERR_RESOURCE, "decode video: out of memory");
+    if (d->is_refused)
+        return refuse(d, e);
+    if (status == AVERROR_EXTERNAL && device_is_gpu(d->device))
+        return err_set(e, ERR_DEVICE, "device %s: decode video: %s", device_name(d->device),
+                       avlog_reason(status));
     if (status < 0 && status != AVERROR_EOF)
         d->errors++;
     return 0;
@@ -75,11 +111,15 @@ int decoder_receive(struct decoder *d, AVFrame *frame, struct err *e)
         if (status == AVERROR(ENOMEM))
             return err_set(e, ERR_RESOURCE, "decode video: out of memory");
         if (status < 0) { /* damaged: later packets decode again */
+            if (d->is_refused)
+                return refuse(d, e);
             d->errors++;
             continue;
         }
         break;
     }
+    if (device_is_gpu(d->device) && frame->format != device_pix_fmt(d->device))
+        return refuse(d, e);
     d->frames++;
     int64_t pts = frame->best_effort_timestamp;
     pts = pts == AV_NOPTS_VALUE ? d->last + 1 : pts - d->origin;

@@ -4,13 +4,15 @@
 #include <libavformat/avformat.h>
 
 #include "common/err.h"
+#include "pipelines/media/device.h"
 #include "pipelines/media/limits.h"
 
 struct decoder;
 
-/* stream: of the open input; origin: in the stream's time base, subtracted from every pts. */
-int decoder_open(const AVStream *stream, int64_t origin, const struct limits *limits,
-                 struct decoder **ret, struct err *e);
+/* stream: of the open input; origin: in the stream's time base, subtracted from every pts. device:
+ * borrowed, where frames are decoded to and nowhere else (I13). */
+int decoder_open(const AVStream *stream, int64_t origin, const struct device *device,
+                 const struct limits *limits, struct decoder **ret, struct err *e);
 void decoder_close(struct decoder **d);
 void decoder_flush(struct decoder *d); /* after a seek */
 

@@ -15,20 +15,41 @@
  * asked for, closed GOPs, parameter sets that do not depend on the content, and output that does
  * not depend on the number of cores. Profiles may add options, but these stand.
  */
+static const char *const nvenc_presets[][2] = {
+    {"ultrafast", "p1"}, {"superfast", "p2"}, {"veryfast", "p3"}, {"faster", "p4"},
+    {"fast", "p4"},      {"medium", "p5"},    {"slow", "p6"},     {"slower", "p7"},
+    {"veryslow", "p7"},  {NULL, NULL},
+};
+#define NVENC_OPTIONS "forced-idr=1", "no-scenecut=1", "strict_gop=1", "g=1000000000", "rc=vbr"
+
 static const struct encoder_kind {
     const char *name;
     const char *params_key; /* the private option that takes "key=value:key=value" */
     const char *params;
-    const char *forced_key; /* "key=value" that turns pict_type I into an IDR */
-    bool is_gop_encoder;    /* cannot be told where keyframes go: a new encoder for each GOP */
+    const char *options[5];          /* "key=value" */
+    const char *crf_key;             /* the option for constant quality */
+    const char *const (*presets)[2]; /* of libx264 and libx265 to this encoder's; NULL: the same */
+    bool is_gop_encoder; /* cannot be told where keyframes go: a new encoder for each GOP */
 } kinds[] = {
-    {"libx264", "x264-params", "keyint=infinite:scenecut=0:open-gop=0:stitchable=1", "forced-idr=1",
+    {"libx264",
+     "x264-params",
+     "keyint=infinite:scenecut=0:open-gop=0:stitchable=1",
+     {"forced-idr=1"},
+     "crf",
+     NULL,
      false},
-    {"libx265", "x265-params",
+    {"libx265",
+     "x265-params",
      "keyint=-1:scenecut=0:open-gop=0:repeat-headers=0:info=0:frame-threads=1:pools=none:"
      "log-level=error",
-     "forced-idr=1", false},
-    {"libsvtav1", "svtav1-params", "keyint=-1:lp=1", NULL, true},
+     {"forced-idr=1"},
+     "crf",
+     NULL,
+     false},
+    {"libsvtav1", "svtav1-params", "keyint=-1:lp=1", {NULL}, "crf", NULL, true},
+    {"h264_nvenc", NULL, NULL, {NVENC_OPTIONS}, "cq", nvenc_presets, false},
+    {"hevc_nvenc", NULL, NULL, {NVENC_OPTIONS}, "cq", nvenc_presets, false},
+    {"av1_nvenc", NULL, NULL, {NVENC_OPTIONS}, "cq", nvenc_presets, false},
 };
 
 enum { QUEUE_FRAMES = 4 };
@@ -46,6 +67,7 @@ struct key { /* a keyframe that was asked for and has not come out yet */
 struct encoder {
     struct encoder_options opt;
     const struct encoder_kind *kind;
+    const char *codec; /* libav's name of the encoder on this device */
     pthread_t thread;
     bool is_running;
 
@@ -69,7 +91,7 @@ struct encoder {
 
 static const struct encoder_kind *find_kind(const char *name)
 {
-    static const struct encoder_kind other = {"", NULL, NULL, "forced-idr=1", false};
+    static const struct encoder_kind other = {"", NULL, NULL, {"forced-idr=1"}, "crf", NULL, false};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strcmp(kinds[i].name, name))
             return &kinds[i];
@@ -91,16 +113,25 @@ static void set_option(const struct encoder_kind *kind, AVDictionary **d, const 
     av_dict_set(d, key, eq + 1, 0);
 }
 
+static const char *preset_of(const struct encoder_kind *kind, const char *preset)
+{
+    for (size_t i = 0; kind->presets && kind->presets[i][0]; i++)
+        if (!strcmp(kind->presets[i][0], preset))
+            return kind->presets[i][1];
+    return preset;
+}
+
 static void set_options(const struct encoder *enc, AVDictionary **d)
 {
     const struct plan_rendition *r = enc->opt.rendition;
     const struct encoder_kind *kind = enc->kind;
     if (kind->params_key)
         av_dict_set(d, kind->params_key, kind->params, 0);
-    if (kind->forced_key)
-        set_option(kind, d, kind->forced_key);
+    for (size_t i = 0; i < sizeof kind->options / sizeof kind->options[0]; i++)
+        if (kind->options[i])
+            set_option(kind, d, kind->options[i]);
     if (enc->opt.plan->preset)
-        av_dict_set(d, "preset", enc->opt.plan->preset, 0);
+        av_dict_set(d, "preset", preset_of(kind, enc->opt.plan->preset), 0);
     if (r->encoder_profile)
         av_dict_set(d, "profile", r->encoder_profile, 0);
     if (r->level)
@@ -108,7 +139,7 @@ static void set_options(const struct encoder *enc, AVDictionary **d)
     if (r->crf >= 0) {
         char crf[32];
         snprintf(crf, sizeof crf, "%g", r->crf);
-        av_dict_set(d, "crf", crf, 0);
+        av_dict_set(d, kind->crf_key, crf, 0);
     }
     for (size_t i = 0; i < r->n_options; i++)
         set_option(kind, d, r->options[i]);
@@ -135,16 +166,20 @@ static int open_codec(struct encoder *enc, struct err *e)
 {
     const struct plan *plan = enc->opt.plan;
     const struct plan_rendition *r = enc->opt.rendition;
-    const AVCodec *codec = avcodec_find_encoder_by_name(plan->encoder);
+    const AVCodec *codec = avcodec_find_encoder_by_name(enc->codec);
     if (!codec)
-        return err_set(e, ERR_DEVICE, "encoder %s is not in this build of libavcodec",
-                       plan->encoder);
+        return err_set(e, ERR_DEVICE, "encoder %s is not in this build of libavcodec", enc->codec);
     AVCodecContext *ctx = enc->ctx = avcodec_alloc_context3(codec);
     if (!ctx)
         return err_set(e, ERR_RESOURCE, "%s: out of memory", r->name);
     ctx->width = r->width;
     ctx->height = r->height;
-    ctx->pix_fmt = av_get_pix_fmt(plan->pix_fmt);
+    ctx->pix_fmt = device_is_gpu(enc->opt.device) ? device_pix_fmt(enc->opt.device)
+                                                  : av_get_pix_fmt(plan->pix_fmt);
+    int status =
+        device_frames(enc->opt.device, plan->pix_fmt, r->width, r->height, &ctx->hw_frames_ctx, e);
+    if (status < 0)
+        return status;
     ctx->time_base = to_av(r->time_base);
     ctx->framerate = to_av(rational_is_set(r->fps) ? r->fps : enc->opt.source->frame_rate);
     ctx->sample_aspect_ratio = (AVRational){1, 1};
@@ -156,16 +191,17 @@ static int open_codec(struct encoder *enc, struct err *e)
     set_colour(ctx, enc->opt.source);
     AVDictionary *options = NULL;
     set_options(enc, &options);
-    int status = avcodec_open2(ctx, codec, &options);
+    status = avcodec_open2(ctx, codec, &options);
     const AVDictionaryEntry *unknown = av_dict_get(options, "", NULL, AV_DICT_IGNORE_SUFFIX);
-    if (status < 0)
-        err_set(e, ERR_CONFIG, "%s: encoder %s does not open: %s", r->name, plan->encoder,
-                avlog_reason(status));
+    if (status < 0) /* on a GPU: no engine, no session left, no memory */
+        status = err_set(e, device_is_gpu(enc->opt.device) ? ERR_DEVICE : ERR_CONFIG,
+                         "%s: encoder %s does not open on %s: %s", r->name, enc->codec,
+                         device_name(enc->opt.device), avlog_reason(status));
     else if (unknown)
-        status = err_set(e, ERR_CONFIG, "%s: encoder %s has no option \"%s\"", r->name,
-                         plan->encoder, unknown->key);
+        status = err_set(e, ERR_CONFIG, "%s: encoder %s has no option \"%s\"", r->name, enc->codec,
+                         unknown->key);
     av_dict_free(&options);
-    return status < 0 ? -(int)ERR_CONFIG : 0;
+    return status;
 }
 
 static int write_packet(struct encoder *enc, struct err *e)
@@ -173,8 +209,7 @@ static int write_packet(struct encoder *enc, struct err *e)
     if (enc->pkt->flags & AV_PKT_FLAG_KEY) {
         if (!enc->n_keys || enc->keys[0].pts != enc->pkt->pts)
             return err_set(e, ERR_BUG, "%s: encoder %s set a keyframe at %lld that was not planned",
-                           enc->opt.rendition->name, enc->opt.plan->encoder,
-                           (long long)enc->pkt->pts);
+                           enc->opt.rendition->name, enc->codec, (long long)enc->pkt->pts);
         enc->segment = enc->keys[0].segment;
         memmove(enc->keys, enc->keys + 1, --enc->n_keys * sizeof *enc->keys);
     }
@@ -198,7 +233,7 @@ static int encode(struct encoder *enc, const AVFrame *frame, struct err *e)
             return written;
     }
     return err_set(e, status == AVERROR(ENOMEM) ? ERR_RESOURCE : ERR_BUG, "%s: encoder %s: %s",
-                   enc->opt.rendition->name, enc->opt.plan->encoder, avlog_reason(status));
+                   enc->opt.rendition->name, enc->codec, avlog_reason(status));
 }
 
 static void expect_key(struct encoder *enc, int64_t pts, int64_t segment)
@@ -230,7 +265,7 @@ static int restart(struct encoder *enc, struct err *e)
         (old->extradata_size != enc->ctx->extradata_size ||
          memcmp(old->extradata, enc->ctx->extradata, (size_t)old->extradata_size) != 0))
         status = err_set(e, ERR_BUG, "%s: encoder %s changed its parameter sets",
-                         enc->opt.rendition->name, enc->opt.plan->encoder);
+                         enc->opt.rendition->name, enc->codec);
     avcodec_free_context(&old);
     return status;
 }
@@ -291,11 +326,14 @@ int encoder_start(const struct encoder_options *options, struct encoder **ret, s
 {
     cleanup(encoder_free) struct encoder *enc = xcalloc(1, sizeof *enc);
     enc->opt = *options;
-    enc->kind = find_kind(options->plan->encoder);
+    int status = device_encoder(options->device, options->plan->encoder, &enc->codec, e);
+    if (status < 0)
+        return status;
+    enc->kind = find_kind(enc->codec);
     pthread_mutex_init(&enc->lock, NULL);
     pthread_cond_init(&enc->changed, NULL);
     enc->pkt = av_packet_alloc();
-    int status = enc->pkt ? pthread_create(&enc->thread, NULL, run, enc) : ENOMEM;
+    status = enc->pkt ? pthread_create(&enc->thread, NULL, run, enc) : ENOMEM;
     if (status)
         return err_set(e, ERR_RESOURCE, "start the encoder thread of %s: %s",
                        options->rendition->name, strerror(status));
@@ -350,7 +388,7 @@ int encoder_finish(struct encoder *enc, int64_t end, struct manifest_track *ret,
     if (enc->frames_out != enc->frames_in || enc->n_keys)
         return err_set(e, ERR_BUG,
                        "%s: encoder %s got %lld frames and gave %lld, %zu keyframes missing",
-                       enc->opt.rendition->name, enc->opt.plan->encoder, (long long)enc->frames_in,
+                       enc->opt.rendition->name, enc->codec, (long long)enc->frames_in,
                        (long long)enc->frames_out, enc->n_keys);
     status = packager_finish(enc->packager, end, ret, e);
     if (status < 0)

@@ -5,12 +5,14 @@
  * queue hands over.
  */
 #pragma once
+#include "pipelines/media/device.h"
 #include "pipelines/media/packager.h"
 
 struct encoder;
 
 struct encoder_options {
     const struct plan *plan;
+    const struct device *device;
     const struct plan_rendition *rendition;
     const struct source_video *source; /* colour and frame rate */
     struct packager_options packager;

@@ -3,6 +3,7 @@
 #include <libavfilter/avfilter.h>
 #include <libavfilter/buffersink.h>
 #include <libavfilter/buffersrc.h>
+#include <libavutil/mem.h>
 
 #include "common/cleanup.h"
 #include "common/strbuf.h"
@@ -15,6 +16,7 @@ struct filter {
     AVFilterContext *source, *sink;
     int width, height, format; /* what the graph was built for */
     AVRational aspect;
+    const uint8_t *hw_frames; /* the frames context, only compared */
     AVFrame *pending; /* a frame that waits: passing through, or for the old graph to drain */
     bool is_ended;
 };
@@ -38,6 +40,24 @@ void filter_free(struct filter **f)
     free_ptr(f);
 }
 
+static int create_source(struct filter *f, const AVFrame *frame)
+{
+    AVBufferSrcParameters *par = av_buffersrc_parameters_alloc();
+    f->source = avfilter_graph_alloc_filter(f->graph, avfilter_get_by_name("buffer"), "in");
+    int status = AVERROR(ENOMEM);
+    if (par && f->source) {
+        par->format = frame->format;
+        par->width = frame->width;
+        par->height = frame->height;
+        par->time_base = f->time_base;
+        par->sample_aspect_ratio = f->aspect.num > 0 ? f->aspect : (AVRational){1, 1};
+        par->hw_frames_ctx = frame->hw_frames_ctx; /* the call below references it */
+        status = av_buffersrc_parameters_set(f->source, par);
+    }
+    av_freep(&par);
+    return status < 0 ? status : avfilter_init_str(f->source, NULL);
+}
+
 static int build(struct filter *f, const AVFrame *frame, struct err *e)
 {
     AVFilterInOut *in = NULL, *out = NULL;
@@ -50,12 +70,8 @@ static int build(struct filter *f, const AVFrame *frame, struct err *e)
     f->height = frame->height;
     f->format = frame->format;
     f->aspect = frame->sample_aspect_ratio;
-    AVRational aspect = f->aspect.num > 0 ? f->aspect : (AVRational){1, 1};
-    cleanup(free_ptr) char *args = xasprintf(
-        "video_size=%dx%d:pix_fmt=%d:time_base=%d/%d:pixel_aspect=%d/%d", frame->width,
-        frame->height, frame->format, f->time_base.num, f->time_base.den, aspect.num, aspect.den);
-    int status = avfilter_graph_create_filter(&f->source, avfilter_get_by_name("buffer"), "in",
-                                              args, NULL, f->graph);
+    f->hw_frames = frame->hw_frames_ctx ? frame->hw_frames_ctx->data : NULL;
+    int status = create_source(f, frame);
     if (status >= 0)
         status = avfilter_graph_create_filter(&f->sink, avfilter_get_by_name("buffersink"), "out",
                                               NULL, NULL, f->graph);
@@ -84,7 +100,8 @@ static int build(struct filter *f, const AVFrame *frame, struct err *e)
 static bool fits(const struct filter *f, const AVFrame *frame)
 {
     return f->width == frame->width && f->height == frame->height && f->format == frame->format &&
-           !av_cmp_q(f->aspect, frame->sample_aspect_ratio);
+           !av_cmp_q(f->aspect, frame->sample_aspect_ratio) &&
+           f->hw_frames == (frame->hw_frames_ctx ? frame->hw_frames_ctx->data : NULL);
 }
 
 static int feed(struct filter *f, AVFrame *frame, struct err *e)

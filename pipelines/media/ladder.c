@@ -24,6 +24,7 @@ struct ladder {
     size_t n;
     int *of_rendition; /* index into sizes */
     AVFrame *source;
+    bool shares_frames;
 };
 
 static int by_area(const void *a, const void *b)
@@ -51,9 +52,10 @@ static int find_parent(const struct ladder *l, size_t i)
     return -1;
 }
 
-struct ladder *ladder_new(const struct plan *plan)
+struct ladder *ladder_new(const struct plan *plan, const struct device *device)
 {
     struct ladder *l = xcalloc(1, sizeof *l);
+    l->shares_frames = device_shares_frames(device);
     l->sizes = xcalloc(plan->n_renditions, sizeof *l->sizes);
     l->of_rendition = xcalloc(plan->n_renditions, sizeof *l->of_rendition);
     for (size_t i = 0; i < plan->n_renditions; i++)
@@ -65,8 +67,7 @@ struct ladder *ladder_new(const struct plan *plan)
         l->of_rendition[i] = find_size(l, &plan->renditions[i]);
     for (size_t i = 0; i < l->n; i++) {
         struct size *s = &l->sizes[i];
-        cleanup(free_ptr) char *graph =
-            xasprintf("scale=%d:%d:flags=bicubic,setsar=1", s->width, s->height);
+        cleanup(free_ptr) char *graph = device_scaler(device, plan, s->width, s->height);
         s->parent = find_parent(l, i);
         s->scaler = filter_new(graph, plan->time_base);
         s->frame = av_frame_alloc();
@@ -109,7 +110,7 @@ static int make(struct ladder *l, int i, struct err *e)
     cleanup(av_frame_free) AVFrame *in = av_frame_clone(from);
     if (!in)
         return err_set(e, ERR_RESOURCE, "scale to %dx%d: out of memory", s->width, s->height);
-    if (in->width == s->width && in->height == s->height) {
+    if (l->shares_frames && in->width == s->width && in->height == s->height) {
         av_frame_move_ref(s->frame, in);
         return 0;
     }

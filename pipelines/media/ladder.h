@@ -6,11 +6,11 @@
 #pragma once
 #include <libavutil/frame.h>
 
-#include "pipelines/plan/plan.h"
+#include "pipelines/media/device.h"
 
 struct ladder;
 
-struct ladder *ladder_new(const struct plan *plan);
+struct ladder *ladder_new(const struct plan *plan, const struct device *device);
 void ladder_free(struct ladder **l);
 
 /* Makes `source` (borrowed until the next call) the picture that ladder_get scales. */

@@ -33,6 +33,7 @@ struct output { /* one rendition's place in its timeline */
 
 struct run {
     struct input *in;
+    const struct device *device;
     const struct source_video *video;
     const struct plan *plan;
     const struct plan_chunk *chunk;
@@ -244,28 +245,6 @@ static int deliver_last(struct run *run, struct err *e)
     return status;
 }
 
-/* Everything that is done to a picture once, before sizes: deinterlace, upright, pixel format,
- * range. */
-static char *prefilter_graph(const struct plan *plan, const struct source_video *v)
-{
-    struct strbuf g = {0};
-    if (plan->is_deinterlaced)
-        strbuf_puts(&g, "bwdif=mode=send_frame:deint=all,");
-    if (v->is_flipped)
-        strbuf_puts(&g, "hflip,");
-    strbuf_puts(&g, v->rotation == 90    ? "transpose=clock,"
-                    : v->rotation == 180 ? "hflip,vflip,"
-                    : v->rotation == 270 ? "transpose=cclock,"
-                                         : "");
-    bool is_full = v->color_range && !strcmp(v->color_range, "pc");
-    if (is_full || (v->pix_fmt && !strncmp(v->pix_fmt, "yuvj", 4)))
-        strbuf_puts(&g, "scale=out_range=tv,");
-    if (!g.len && v->pix_fmt && !strcmp(v->pix_fmt, plan->pix_fmt))
-        return strbuf_take(&g);
-    strbuf_printf(&g, "format=%s", plan->pix_fmt);
-    return strbuf_take(&g);
-}
-
 static int start(struct run *run, const struct limits *limits, int scratch_fd, struct err *e)
 {
     AVFormatContext *format = input_format(run->in);
@@ -275,11 +254,15 @@ static int start(struct run *run, const struct limits *limits, int scratch_fd, s
     input_set_sequential(run->in, run->video->is_sequential);
     int status = input_seek(run->in, run->video->stream, run->chunk->seek_pts, e);
     if (status >= 0)
-        status = decoder_open(format->streams[run->video->stream], run->plan->origin, limits,
-                              &run->decoder, e);
-    cleanup(free_ptr) char *graph = prefilter_graph(run->plan, run->video);
+        status = decoder_open(format->streams[run->video->stream], run->plan->origin, run->device,
+                              limits, &run->decoder, e);
+    cleanup(free_ptr) char *graph = NULL;
+    if (status >= 0)
+        status = device_prefilter(run->device, run->plan, run->video, &graph, e);
+    if (status < 0)
+        return status;
     run->prefilter = filter_new(graph, run->plan->time_base);
-    run->ladder = ladder_new(run->plan);
+    run->ladder = ladder_new(run->plan, run->device);
     run->pkt = av_packet_alloc();
     run->frame = av_frame_alloc();
     run->held = av_frame_alloc();
@@ -291,6 +274,7 @@ static int start(struct run *run, const struct limits *limits, int scratch_fd, s
         status = encoder_start(
             &(struct encoder_options){
                 .plan = run->plan,
+                .device = run->device,
                 .rendition = &run->plan->renditions[r],
                 .source = run->video,
                 .packager = {.rendition = run->plan->renditions[r].name,
@@ -329,7 +313,11 @@ static int finish(struct run *run, struct manifest *m, struct err *e)
     m->frames_source = run->frames_in;
     m->damaged = decoder_errors(run->decoder);
     m->is_truncated = input_truncation(run->in) != NULL;
-    m->device = xasprintf("cpu %s %s", run->plan->encoder, av_version_info());
+    const char *encoder;
+    int status = device_encoder(run->device, run->plan->encoder, &encoder, e);
+    if (status < 0)
+        return status;
+    m->device = device_class(run->device, encoder);
     return 0;
 }
 
@@ -355,13 +343,15 @@ static int64_t cpu_us(void)
            u.ru_stime.tv_usec;
 }
 
-int video_chunk_run(struct input *in, const struct limits *limits, const struct source *source,
-                    const struct plan *plan, const struct plan_chunk *chunk, int scratch_fd,
+int video_chunk_run(struct input *in, const struct limits *limits, const struct device *device,
+                    const struct source *source, const struct plan *plan,
+                    const struct plan_chunk *chunk, int scratch_fd,
                     const struct task_events *events, struct manifest **ret, struct err *e)
 {
     int64_t wall = clock_mono_us(), cpu = cpu_us();
     cleanup(run_free) struct run run = {
         .in = in,
+        .device = device,
         .video = source->video,
         .plan = plan,
         .chunk = chunk,

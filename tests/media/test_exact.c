@@ -76,6 +76,7 @@ struct job {
     int scratch;
     int fd;
     struct limits limits;
+    struct device *device;
     struct input *in;
     struct source *source;
     struct plan *plan;
@@ -90,6 +91,7 @@ static void job_open(struct job *job, const char *clip)
     job->fd = open(clip, O_RDONLY);
     assert_true(job->fd >= 0);
     limits_default(&job->limits);
+    ok(device_open(getenv("DEVICE") ? getenv("DEVICE") : "cpu", &job->device, &e), &e);
     ok(input_open(job->fd, &job->limits, NULL, NULL, &job->in, &e), &e);
     struct profile *profile = NULL;
     ok(bind_parse(&profile_type, profile_text, strlen(profile_text), "profile", ERR_CONFIG,
@@ -106,6 +108,7 @@ static void job_close(struct job *job)
     bind_free(&plan_type, &job->plan);
     bind_free(&source_type, &job->source);
     input_close(&job->in);
+    device_close(&job->device);
     close(job->fd);
     close(job->scratch);
     assert_int_equal(system(command), 0);
@@ -145,8 +148,8 @@ static struct manifest *run_chunk(struct job *job, int64_t index, int64_t first,
         .seek_pts = first ? seek_pts(job, first) : INT64_MIN,
     };
     struct task_events events = {.file = on_file, .progress = on_progress};
-    ok(video_chunk_run(job->in, &job->limits, job->source, job->plan, &chunk, job->scratch, &events,
-                       &m, &e),
+    ok(video_chunk_run(job->in, &job->limits, job->device, job->source, job->plan, &chunk,
+                       job->scratch, &events, &m, &e),
        &e);
     ok(manifest_check_video(m, job->plan, &chunk, &e), &e);
     return m;

@@ -362,7 +362,8 @@ static int try_row(const struct row *row, int number, int channel_fd)
     root_fd = fcntl(root_fd, F_DUPFD, 20);
     if (dup2(channel_fd, 3) < 0 || dup2(outside_fd, 50) < 0 || dup2(outside_fd, 200) < 0)
         return 100;
-    if (sandbox_enter(&limits, root_fd, &state, &e) < 0)
+    sandbox_close_descriptors(root_fd);
+    if (sandbox_enter(&limits, root_fd, false, &state, &e) < 0)
         return 101;
     if (still_has_other_descriptors())
         return 102;
@@ -436,7 +437,8 @@ static void test_layers(void **unused)
     pid_t pid = fork();
     if (pid == 0) {
         dup2(pipe_fds[1], 3);
-        if (sandbox_enter(&limits, root_fd, &state, &e) < 0)
+        sandbox_close_descriptors(root_fd);
+        if (sandbox_enter(&limits, root_fd, false, &state, &e) < 0)
             _exit(1);
         ssize_t n = write(3, &state, sizeof state);
         _exit(n != sizeof state);
