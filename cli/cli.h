@@ -67,7 +67,7 @@ struct cli_job_opts {
         {.name = "allow-hdr-as-is",                                                          \
          .type = OPT_FLAG,                                                                   \
          .offset = offsetof(S, job.allow_hdr_as_is),                                         \
-         .help = "take a PQ or HLG source and keep its transfer instead of refusing it"},    \
+         .help = "keep PQ and HLG as they are, instead of mapping them to SDR"},             \
         {.name = "allow-truncated",                                                          \
          .type = OPT_FLAG,                                                                   \
          .offset = offsetof(S, job.allow_truncated),                                         \

@@ -7,6 +7,13 @@ function(embed_files out symbol)
     foreach(f ${files})
         list(APPEND inputs ${CMAKE_SOURCE_DIR}/${f})
     endforeach()
+    embed_list(${out} ${symbol} ${inputs})
+endfunction()
+
+# embed_list(OUT.c SYMBOL FILE...): the same of files by their full paths, which may be made by the
+# build.
+function(embed_list out symbol)
+    set(inputs ${ARGN})
     add_custom_command(
         OUTPUT ${out}
         COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DSYMBOL=${symbol} "-DFILES=${inputs}"

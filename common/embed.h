@@ -8,6 +8,7 @@ struct embed_file {
     size_t size;      /* bytes, without the zero */
 };
 
-/* One table for each call of embed_files(); immutable, any thread. */
+/* One table for each call of embed_files() or embed_list(); immutable, any thread. */
 extern const struct embed_file queue_lua[];
 extern const struct embed_file profile_builtin[];
+extern const struct embed_file kernel_ptx[]; /* empty: built without a CUDA compiler */

@@ -28,6 +28,10 @@ run     redis-server        redis-server
 sample  ffmpeg              ffmpeg
 test    ffmpeg              ffmpeg
 test    libcmocka-dev
+test    libx264-dev
+test    libx265-dev
+test    libsvtav1enc-dev
+test    libffmpeg-nvenc-dev
 test    procps              ps
 test    man-db              man
 test    jq                  jq

@@ -72,10 +72,11 @@ inside() { # USER COMMAND...
         mount -t proc proc "$tree/proc"
         mount -t tmpfs tmpfs "$tree/run"
         mount --bind "$debs" "$tree/var/cache/apt/archives"
-        exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
+        # Not exec: bash stays as the init that reaps orphans.
+        env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
             ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
             chroot "$tree" runuser -u "$user" -- \
-            sh -c "cd \"\$0\" 2>/dev/null; \"\$@\"" "$sources" "$@"' \
+            sh -c "cd \"\$0\" 2>/dev/null; \"\$@\"" "$sources" "$@" || exit $?' \
         _ "$tree" "$cache/$suite.debs" "$sources" "$@" </dev/null
 }
 

@@ -131,7 +131,7 @@ run_all lint < <(shell_tests lint)
 build build-test -DCMAKE_BUILD_TYPE=RelWithDebInfo || close
 export TRANSCODE=$PWD/build-test/transcode
 run_all unit < <(unit_tests build-test)
-run_all shell < <(shell_tests e2e hls cli)
+run_all shell < <(shell_tests e2e hls cli media)
 $quick && close
 
 build build-clang -DCMAKE_C_COMPILER=clang

@@ -20,12 +20,12 @@ enum {
     QUIT_WAIT_US = 500000, /* before a session that was asked to quit is killed */
 };
 
-/* All of the environment that a session gets: nothing that could hold a secret. */
-static const char *const environment[] = {
-    "LANG",         "LC_ALL",       "LC_CTYPE",     "LD_LIBRARY_PATH",
-    "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
-};
-enum { ENVIRONMENT = sizeof environment / sizeof environment[0] };
+/* The environment that a session gets: nothing that could hold a secret. A name that ends in '*'
+ * stands for all that begin so: a GPU's driver is set up by such variables. What else an operator's
+ * driver needs is named in TRANSCODE_SESSION_ENV, separated by blanks. */
+static const char environment[] = "LANG LC_ALL LC_CTYPE LD_LIBRARY_PATH CUDA_* NVIDIA_* "
+                                  "ASAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS";
+enum { ENVIRONMENT_MAX = 64 }; /* variables */
 
 struct session_process {
     int number;
@@ -41,16 +41,26 @@ struct session_process {
 
 /* ---- start ---- */
 
-static void make_environment(const char *env[ENVIRONMENT + 1])
+static bool is_listed(const char *variable, const char *names)
 {
+    size_t length = strcspn(variable, "=");
+    for (size_t n; *names; names += n + strspn(names + n, " ")) {
+        n = strcspn(names, " ");
+        bool is_prefix = n && names[n - 1] == '*';
+        if (is_prefix ? length >= n - 1 && !strncmp(variable, names, n - 1)
+                      : length == n && !strncmp(variable, names, n))
+            return true;
+    }
+    return false;
+}
+
+static void make_environment(const char *env[ENVIRONMENT_MAX + 1])
+{
+    const char *more = getenv("TRANSCODE_SESSION_ENV");
     size_t n = 0;
-    for (char **variable = environ; *variable; variable++)
-        for (size_t i = 0; i < ENVIRONMENT; i++) {
-            size_t length = strlen(environment[i]);
-            if (n < ENVIRONMENT && !strncmp(*variable, environment[i], length) &&
-                (*variable)[length] == '=')
-                env[n++] = *variable;
-        }
+    for (char **variable = environ; *variable && n < ENVIRONMENT_MAX; variable++)
+        if (is_listed(*variable, environment) || (more && is_listed(*variable, more)))
+            env[n++] = *variable;
     env[n] = NULL;
 }
 
@@ -60,7 +70,7 @@ static int spawn(const struct session_process_options *options, struct session_p
     static const char *const argv[] = {"transcode", "session", NULL};
     const struct process_fd fds[] = {
         {-1, STDIN_FILENO}, {-1, STDOUT_FILENO}, {stderr_fd, STDERR_FILENO}, {channel_fd, 3}};
-    const char *env[ENVIRONMENT + 1];
+    const char *env[ENVIRONMENT_MAX + 1];
     make_environment(env);
     const struct process_spawn child = {.path = options->exe,
                                         .argv = argv,

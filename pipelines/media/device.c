@@ -190,10 +190,12 @@ int device_prefilter(const struct device *d, const struct plan *plan, const stru
     bool is_full = v->color_range && !strcmp(v->color_range, "pc");
     if (!device_is_gpu(d) && (is_full || (v->pix_fmt && !strncmp(v->pix_fmt, "yuvj", 4))))
         strbuf_puts(&g, "scale=out_range=tv,");
-    bool is_same = device_is_gpu(d) /* each size is converted by its scaler */
-                   || (v->pix_fmt && !strcmp(v->pix_fmt, plan->pix_fmt));
+    const char *pix_fmt = plan->is_tonemapped ? "yuv420p10le" : plan->pix_fmt;
+    bool is_same = v->pix_fmt && !strcmp(v->pix_fmt, pix_fmt);
+    if (device_is_gpu(d)) /* each size is converted by its scaler; 8-bit HDR is rare but made */
+        is_same = !plan->is_tonemapped || v->bit_depth >= 10;
     if (g.len || !is_same)
-        strbuf_printf(&g, d->kind->convert, surface_format(d, plan->pix_fmt));
+        strbuf_printf(&g, d->kind->convert, surface_format(d, pix_fmt));
     *ret = strbuf_take(&g);
     return 0;
 }

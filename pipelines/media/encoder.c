@@ -145,16 +145,22 @@ static void set_options(const struct encoder *enc, AVDictionary **d)
         set_option(kind, d, r->options[i]);
 }
 
-static void set_colour(AVCodecContext *ctx, const struct source_video *v)
+static void set_colour(AVCodecContext *ctx, const struct plan *plan, const struct source_video *v)
 {
     int n;
+    ctx->color_range = AVCOL_RANGE_MPEG;
+    if (plan->is_tonemapped) {
+        ctx->color_primaries = AVCOL_PRI_BT709;
+        ctx->color_trc = AVCOL_TRC_BT709;
+        ctx->colorspace = AVCOL_SPC_BT709;
+        return;
+    }
     if (v->color_primaries && (n = av_color_primaries_from_name(v->color_primaries)) >= 0)
         ctx->color_primaries = n;
     if (v->color_transfer && (n = av_color_transfer_from_name(v->color_transfer)) >= 0)
         ctx->color_trc = n;
     if (v->color_space && (n = av_color_space_from_name(v->color_space)) >= 0 && n != AVCOL_SPC_RGB)
         ctx->colorspace = n;
-    ctx->color_range = AVCOL_RANGE_MPEG;
 }
 
 static AVRational to_av(struct rational r)
@@ -188,7 +194,7 @@ static int open_codec(struct encoder *enc, struct err *e)
     ctx->bit_rate = r->crf >= 0 ? 0 : r->bitrate;
     ctx->rc_max_rate = r->maxrate;
     ctx->rc_buffer_size = (int)r->bufsize;
-    set_colour(ctx, enc->opt.source);
+    set_colour(ctx, plan, enc->opt.source);
     AVDictionary *options = NULL;
     set_options(enc, &options);
     status = avcodec_open2(ctx, codec, &options);

@@ -18,6 +18,7 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavutil/display.h>
+#include <libavutil/mastering_display_metadata.h>
 #include <libavutil/pixdesc.h>
 #include <math.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@
 #include "pipelines/media/head.h"
 #include "pipelines/media/repair.h"
 
-enum { WINDOW = 32, PROGRESS_PACKETS = 256 };
+enum { WINDOW = 32, PROGRESS_PACKETS = 256, NITS_MAX = 10000 };
 
 struct picture {
     int64_t pts, duration;
@@ -224,6 +225,24 @@ static void describe_color(const AVFrame *f, const AVCodecParameters *par, struc
         color_name(f->color_range, par->color_range, AVCOL_RANGE_UNSPECIFIED, range_name);
 }
 
+/* HDR's static metadata, of the first frame, else of the container. */
+static void describe_light(const AVStream *st, const AVFrame *f, struct source_video *v)
+{
+    const AVFrameSideData *sd = av_frame_get_side_data(f, AV_FRAME_DATA_CONTENT_LIGHT_LEVEL);
+    const AVContentLightMetadata *light = sd ? (const void *)sd->data : NULL;
+    if (!light)
+        light = (const void *)compat_stream_side_data(st, AV_PKT_DATA_CONTENT_LIGHT_LEVEL, NULL);
+    sd = av_frame_get_side_data(f, AV_FRAME_DATA_MASTERING_DISPLAY_METADATA);
+    const AVMasteringDisplayMetadata *screen = sd ? (const void *)sd->data : NULL;
+    if (!screen)
+        screen =
+            (const void *)compat_stream_side_data(st, AV_PKT_DATA_MASTERING_DISPLAY_METADATA, NULL);
+    v->max_cll = light && light->MaxCLL <= NITS_MAX ? (int)light->MaxCLL : 0;
+    if (screen && screen->has_luminance && screen->max_luminance.den > 0 &&
+        av_cmp_q(screen->max_luminance, (AVRational){NITS_MAX, 1}) <= 0)
+        v->mastering_nits = (int)lrint(fmax(av_q2d(screen->max_luminance), 0));
+}
+
 static int describe_video(struct probe *p, struct head *h, struct err *e)
 {
     AVStream *st = stream_at(p, h->stream);
@@ -248,6 +267,7 @@ static int describe_video(struct probe *p, struct head *h, struct err *e)
     describe_turn(p, st, v);
     describe_aspect(p, st, h->first, v);
     describe_color(h->first, par, v);
+    describe_light(st, h->first, v);
     return 0;
 }
 

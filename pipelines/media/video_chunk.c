@@ -1,7 +1,8 @@
 /*
  * One chunk of video, decoded once and encoded into every rendition.
  *
- *     input_read -> decoder -> pre-filter -> (hold one) -> deliver -> ladder -> encoder × N
+ *     input_read -> decoder -> pre-filter -> (hold one) -> deliver -> tone-map -> ladder
+ *                                                                             -> encoder × N
  *
  * Which frames belong to the chunk is decided from their time alone (pipelines/plan/timeline.h), so
  * that neighbouring chunks agree without talking to each other: a chunk is the segments
@@ -23,6 +24,8 @@
 #include "pipelines/media/filter.h"
 #include "pipelines/media/ladder.h"
 #include "pipelines/media/task.h"
+#include "pipelines/media/tonemap.h"
+#include "pipelines/media/tonemap_cuda.h"
 
 struct output { /* one rendition's place in its timeline */
     struct encoder *encoder;
@@ -42,12 +45,15 @@ struct run {
     int64_t start, source_end; /* ticks from the origin: the chunk's first, the source's end */
     struct decoder *decoder;
     struct filter *prefilter;
+    struct tonemap *tonemap;           /* NULL: the source is not tone-mapped */
+    struct tonemap_cuda *tonemap_cuda; /* NULL: frames are in system memory */
     struct ladder *ladder;
     struct output *outputs;
     AVPacket *pkt;
     AVFrame *frame, *held;
-    int64_t frames_in; /* source frames of this chunk */
-    bool is_past_key;  /* the packet to start decoding from was met */
+    bool is_held_mapped; /* the held frame is SDR already */
+    int64_t frames_in;   /* source frames of this chunk */
+    bool is_past_key;    /* the packet to start decoding from was met */
 
     struct task_events shared; /* what encoders get: events behind the lock */
     pthread_mutex_t lock;
@@ -76,14 +82,25 @@ static bool is_in_chunk(const struct run *run, int64_t segment)
     return segment >= run->chunk->first_segment && segment < run->chunk->end_segment;
 }
 
+/* Only a frame that some rendition shows is worth it. */
+static int map_held(struct run *run, struct err *e)
+{
+    if (!run->tonemap || run->is_held_mapped)
+        return 0;
+    run->is_held_mapped = true;
+    if (run->tonemap_cuda)
+        return tonemap_cuda_frame(run->tonemap_cuda, run->plan->pix_fmt, run->held, e);
+    return tonemap_frame(run->tonemap, av_get_pix_fmt(run->plan->pix_fmt), run->held, e);
+}
+
 static int push(struct run *run, size_t r, int64_t pts, int64_t segment, int64_t gop, struct err *e)
 {
     struct output *o = &run->outputs[r];
     cleanup(av_frame_free) AVFrame *frame = av_frame_alloc();
     if (!frame)
         return err_set(e, ERR_RESOURCE, "out of memory for a frame");
-    int status = ladder_get(run->ladder, r, frame, e);
-    if (status < 0)
+    int status = map_held(run, e);
+    if (status < 0 || (status = ladder_get(run->ladder, r, frame, e)) < 0)
         return status;
     frame->pts = pts;
     bool is_key = gop != o->gop;
@@ -135,6 +152,7 @@ static int deliver(struct run *run, int64_t next, struct err *e)
 {
     int64_t t = run->held->pts;
     int status = 0;
+    run->is_held_mapped = false;
     ladder_set_source(run->ladder, run->held);
     for (size_t r = 0; r < run->plan->n_renditions && status >= 0; r++)
         status = rational_is_set(run->plan->renditions[r].fps) ? deliver_ticks(run, r, t, next, e)
@@ -262,6 +280,11 @@ static int start(struct run *run, const struct limits *limits, int scratch_fd, s
     if (status < 0)
         return status;
     run->prefilter = filter_new(graph, run->plan->time_base);
+    if (run->plan->is_tonemapped)
+        run->tonemap = tonemap_new(run->video, run->plan->peak_nits);
+    if (run->tonemap && device_is_gpu(run->device) &&
+        (status = tonemap_cuda_new(run->tonemap, run->device, &run->tonemap_cuda, e)) < 0)
+        return status;
     run->ladder = ladder_new(run->plan, run->device);
     run->pkt = av_packet_alloc();
     run->frame = av_frame_alloc();
@@ -288,13 +311,6 @@ static int start(struct run *run, const struct limits *limits, int scratch_fd, s
     return status;
 }
 
-static const char *video_range(const struct source_video *v)
-{
-    if (v->color_transfer && !strcmp(v->color_transfer, "smpte2084"))
-        return "PQ";
-    return v->color_transfer && !strcmp(v->color_transfer, "arib-std-b67") ? "HLG" : "SDR";
-}
-
 static int finish(struct run *run, struct manifest *m, struct err *e)
 {
     if (!decoder_frames(run->decoder))
@@ -306,7 +322,7 @@ static int finish(struct run *run, struct manifest *m, struct err *e)
         if (status < 0)
             return status;
         m->n_tracks = r + 1;
-        m->tracks[r].video_range = xstrdup(video_range(run->video));
+        m->tracks[r].video_range = xstrdup(plan_video_range(run->plan, run->video));
     }
     m->chunk = run->chunk->index;
     m->frames_decoded = decoder_frames(run->decoder);
@@ -328,6 +344,8 @@ static void run_free(struct run *run)
     free(run->outputs);
     ladder_free(&run->ladder);
     filter_free(&run->prefilter);
+    tonemap_cuda_free(&run->tonemap_cuda);
+    tonemap_free(&run->tonemap);
     decoder_close(&run->decoder);
     av_frame_free(&run->frame);
     av_frame_free(&run->held);

@@ -12,5 +12,9 @@ char *build_unique_name(const struct plan *plan, char *name);
 int build_ladder(const struct profile *profile, const struct source_video *video,
                  bool allow_upscale, struct plan *plan, struct err *e);
 
+/* What becomes of HDR (enum profile_hdr): is_hdr_as_is, or is_tonemapped and peak_nits, and a note;
+ * ERR_INPUT when it is refused. */
+int build_hdr(int policy, const struct source_video *video, struct plan *plan, struct err *e);
+
 /* plan->audio: every audio rendition of every track. */
 void build_audio(const struct profile *profile, const struct source *source, struct plan *plan);

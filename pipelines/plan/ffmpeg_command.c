@@ -30,6 +30,9 @@ static void add_filters(struct strbuf *b, const struct plan *plan, const struct 
     strbuf_printf(b, NEXT "-filter_complex '[0:%d]", source->video->stream);
     if (plan->is_deinterlaced)
         strbuf_puts(b, "bwdif=mode=send_frame,");
+    if (plan->is_tonemapped) /* on a GPU, which need not be one that encodes */
+        strbuf_puts(b, "libplacebo=tonemapping=bt.2390:colorspace=bt709:color_primaries=bt709:"
+                       "color_trc=bt709:range=limited:format=yuv420p10,");
     strbuf_printf(b, "split=%zu", plan->n_renditions);
     for (size_t i = 0; i < plan->n_renditions; i++)
         strbuf_printf(b, "[s%zu]", i);

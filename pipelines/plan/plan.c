@@ -59,19 +59,8 @@ static bool is_sound(const struct source *source)
 /* --- what is refused ---------------------------------------------------------------------------
  */
 
-static const char *hdr_name(const struct source_video *v)
+static int check_source(const struct source *source, const struct plan *plan, struct err *e)
 {
-    static const char *const transfers[][2] = {{"smpte2084", "PQ"}, {"arib-std-b67", "HLG"}};
-    for (size_t i = 0; v && v->color_transfer && i < 2; i++)
-        if (!strcmp(v->color_transfer, transfers[i][0]))
-            return transfers[i][1];
-    return NULL;
-}
-
-static int check_source(const struct source *source, const struct plan *plan, bool wants_video,
-                        struct err *e)
-{
-    const char *hdr = hdr_name(source->video);
     if (!is_sound(source))
         return err_set(e, ERR_INPUT, "source: its times or rates are out of range; remux it");
     if (!source->video && !source->n_audio)
@@ -81,11 +70,6 @@ static int check_source(const struct source *source, const struct plan *plan, bo
                        "source: it is truncated (%s); use a whole file, or finish what is there "
                        "with --allow-truncated",
                        source->truncated_reason ? source->truncated_reason : "it ends early");
-    if (hdr && wants_video && !plan->is_hdr_as_is)
-        return err_set(e, ERR_INPUT,
-                       "source: it is HDR (%s), which would look wrong on SDR screens without tone "
-                       "mapping; encode it untouched with --allow-hdr-as-is",
-                       hdr);
     return 0;
 }
 
@@ -227,9 +211,6 @@ static void add_source_notes(const struct source *source, struct plan *plan)
     if (source->is_truncated)
         build_note(plan, "the source is truncated (%s): finished as far as it goes",
                    source->truncated_reason ? source->truncated_reason : "it ends early");
-    if (plan->n_renditions && plan->is_hdr_as_is)
-        build_note(plan, "the source is HDR (%s) and is encoded without tone mapping",
-                   hdr_name(source->video));
     if (plan->n_renditions && plan->is_deinterlaced)
         build_note(plan, "the source is interlaced: deinterlaced, one frame for each two fields");
     if (source->video && !plan->n_renditions)
@@ -240,14 +221,14 @@ int plan_make(const struct profile *profile, const struct source *source,
               const struct plan_options *options, struct plan **ret, struct err *e)
 {
     cleanup(free_plan) struct plan *plan = new_plan(profile, source, options);
-    bool allow_hdr = profile->allow_hdr_as_is || options->allow_hdr_as_is;
     bool allow_upscale = profile->allow_upscale || options->allow_upscale;
-    plan->is_hdr_as_is = allow_hdr && hdr_name(source->video);
-    int rc = check_source(source, plan, profile->n_renditions > 0, e);
+    int rc = check_source(source, plan, e);
     if (rc == 0)
         rc = check_profile(profile, source, e);
     if (rc == 0 && source->video && profile->n_renditions)
         rc = build_ladder(profile, source->video, allow_upscale, plan, e);
+    if (rc == 0 && plan->n_renditions)
+        rc = build_hdr(options->allow_hdr_as_is ? HDR_AS_IS : profile->hdr, source->video, plan, e);
     if (rc < 0)
         return rc;
     build_audio(profile, source, plan);

@@ -42,7 +42,8 @@ struct plan {
     bool is_deinterlaced, allow_truncated;
     int64_t
         context; /* frames needed on each side of a chunk (deinterlacing, grids on VFR): 0, 1, 2 */
-    bool is_hdr_as_is;
+    bool is_hdr_as_is, is_tonemapped; /* of an HDR source one of them */
+    int peak_nits;                    /* is_tonemapped: the source's, cd/m2 */
     struct plan_rendition *renditions;
     size_t n_renditions;
     struct plan_audio *audio;
@@ -62,13 +63,14 @@ struct plan_chunk { /* payload of a video task */
 extern const struct bind_struct plan_type, plan_chunk_type, plan_options_type;
 
 struct plan_options {
-    double chunk_seconds; /* 0: automatic */
-    int segments;         /* enum profile_segments, or -1: the profile's */
-    bool allow_hdr_as_is, allow_truncated, allow_upscale; /* or-ed with the profile's */
+    double chunk_seconds;                /* 0: automatic */
+    int segments;                        /* enum profile_segments, or -1: the profile's */
+    bool allow_truncated, allow_upscale; /* or-ed with the profile's */
+    bool allow_hdr_as_is;                /* instead of the profile's hdr */
 };
 
-/* ERR_INPUT when the source cannot be served (HDR, truncated, neither video nor audio) with the way
- * out in the message; ERR_CONFIG when the profile cannot. */
+/* ERR_INPUT when the source cannot be served (HDR that is refused, truncated, neither video nor
+ * audio) with the way out in the message; ERR_CONFIG when the profile cannot. */
 int plan_make(const struct profile *profile, const struct source *source,
               const struct plan_options *options, struct plan **ret, struct err *e);
 
@@ -76,6 +78,9 @@ int plan_make(const struct profile *profile, const struct source *source,
  * frames are decoded in vain. *ret: array of *ret_n, freed with free(). None for audio only. */
 int plan_chunks(const struct plan *plan, const struct source *source, double chunk_seconds,
                 struct plan_chunk **ret, size_t *ret_n, struct err *e);
+
+/* What HLS calls VIDEO-RANGE: SDR, PQ or HLG (static). */
+const char *plan_video_range(const struct plan *plan, const struct source_video *video);
 
 void plan_timeline(const struct plan *plan, struct timeline *ret);
 

@@ -55,6 +55,8 @@ static const struct bind_field plan_fields[] = {
     BIND(struct plan, allow_truncated, BIND_BOOL),
     BIND(struct plan, context, BIND_INT64),
     BIND(struct plan, is_hdr_as_is, BIND_BOOL),
+    BIND(struct plan, is_tonemapped, BIND_BOOL),
+    BIND(struct plan, peak_nits, BIND_INT),
     BIND_LIST(struct plan, renditions, n_renditions, rendition_type),
     BIND_LIST(struct plan, audio, n_audio, audio_type),
     BIND(struct plan, notes, BIND_STRINGS, .count_offset = offsetof(struct plan, n_notes)),

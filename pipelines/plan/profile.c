@@ -18,6 +18,7 @@
 enum { RENDITIONS_MAX = 32, AUDIO_MAX = 8, PIXELS_SIDE_MAX = 16384, SECONDS_MAX = 60 };
 
 static const char *const deinterlace_names[] = {"auto", "off", NULL};
+static const char *const hdr_names[] = {"tonemap", "as-is", "refuse", NULL};
 static const char *const segments_names[] = {"fmp4", "ts", NULL};
 static const char *const fps_policy_names[] = {"source", "cap", "fixed", NULL};
 
@@ -167,10 +168,10 @@ static const struct bind_field profile_fields[] = {
          .help = "fmp4 or ts"),
     BIND(struct profile, deinterlace, BIND_ENUM, .names = deinterlace_names, .fallback = "auto",
          .help = "auto: where the source is interlaced"),
+    BIND(struct profile, hdr, BIND_ENUM, .names = hdr_names, .fallback = "tonemap",
+         .help = "what becomes of PQ and HLG sources: tonemap (to SDR), as-is or refuse"),
     BIND(struct profile, allow_upscale, BIND_BOOL,
          .help = "make renditions larger than the source"),
-    BIND(struct profile, allow_hdr_as_is, BIND_BOOL,
-         .help = "encode HDR without tone mapping instead of refusing it"),
     BIND(struct profile, allow_truncated, BIND_BOOL,
          .help = "finish a broken source as far as it goes"),
     BIND_LIST(struct profile, renditions, n_renditions, rendition_type, .max = RENDITIONS_MAX,

@@ -7,6 +7,7 @@
 
 enum profile_deinterlace { DEINTERLACE_AUTO, DEINTERLACE_OFF };
 enum profile_segments { SEGMENTS_FMP4, SEGMENTS_TS };
+enum profile_hdr { HDR_TONEMAP, HDR_AS_IS, HDR_REFUSE };
 enum profile_fps_policy { FPS_SOURCE, FPS_CAP, FPS_FIXED };
 
 struct profile_rendition {
@@ -40,7 +41,8 @@ struct profile {
     struct rational gop, segment; /* seconds; segment is a whole multiple of gop */
     int segments;                 /* enum profile_segments */
     int deinterlace;              /* enum profile_deinterlace */
-    bool allow_upscale, allow_hdr_as_is, allow_truncated;
+    int hdr;                      /* enum profile_hdr */
+    bool allow_upscale, allow_truncated;
     struct profile_rendition *renditions;
     size_t n_renditions;
     struct profile_audio *audio;

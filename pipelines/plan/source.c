@@ -35,6 +35,8 @@ static const struct bind_field video_fields[] = {
     BIND(struct source_video, color_transfer, BIND_STRING),
     BIND(struct source_video, color_space, BIND_STRING),
     BIND(struct source_video, color_range, BIND_STRING),
+    BIND(struct source_video, max_cll, BIND_INT),
+    BIND(struct source_video, mastering_nits, BIND_INT),
     BIND(struct source_video, border_segment, BIND_RATIONAL),
     BIND_LIST(struct source_video, borders, n_borders, border_type),
     {0},

@@ -38,6 +38,8 @@ struct source_video {
     char *pix_fmt;
     int bit_depth;
     char *color_primaries, *color_transfer, *color_space, *color_range; /* libav names or NULL */
+    int max_cll, mastering_nits;    /* HDR metadata, cd/m2: brightest pixel (CTA-861.3), peak of the
+                                       mastering screen (ST 2086); 0: not told */
     struct rational border_segment; /* the grid D for which borders were measured */
     struct source_border *borders;
     size_t n_borders;

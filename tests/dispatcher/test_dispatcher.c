@@ -77,6 +77,7 @@ static int teardown(void **state)
 /* transfer NULL: audio only. */
 static char *source_text(const char *transfer)
 {
+    bool is_hdr = transfer && !strcmp(transfer, "smpte2084");
     struct source_border borders[7];
     for (int k = 0; k < 7; k++)
         borders[k] = (struct source_border){.key_pts = (k + 1) * 6 * FPS * TICKS, .frames = 0};
@@ -94,6 +95,7 @@ static char *source_text(const char *transfer)
         .pix_fmt = "yuv420p",
         .bit_depth = 8,
         .color_transfer = (char *)transfer,
+        .color_space = is_hdr ? "ictcp" : NULL, /* which tone mapping does not take */
         .border_segment = {6, 1},
         .borders = borders,
         .n_borders = 7,

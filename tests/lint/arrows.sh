@@ -8,7 +8,8 @@ layers='
 common           common
 queue            queue common
 pipelines/plan   pipelines/plan common
-pipelines/media  pipelines/media pipelines/plan common
+pipelines/media  pipelines/media pipelines/media/kernels pipelines/plan common
+pipelines/media/kernels pipelines/media/kernels
 worker           worker pipelines/media pipelines/plan queue common
 dispatcher       dispatcher pipelines/plan queue common
 cli              cli worker dispatcher pipelines/media pipelines/plan queue common

@@ -356,23 +356,34 @@ struct refusal {
     const char *says;
 };
 
-#define VIDEO "time_base: 1/1000, end: 10000, frames: 250, frame_rate: 25, is_cfr: true"
-#define SIZE  "width: 640, height: 360, " VIDEO
+#define VIDEO  "time_base: 1/1000, end: 10000, frames: 250, frame_rate: 25, is_cfr: true"
+#define REFUSE "{encoder: x, hdr: refuse, renditions: [{height: 360, crf: 30}]}"
+#define HDR(transfer) \
+    SIZE ", color_transfer: " transfer ", color_space: bt2020nc, color_primaries: bt2020"
+#define SIZE "width: 640, height: 360, " VIDEO
 
 static void test_refusals(void **state)
 {
     (void)state;
     static const struct refusal cases[] = {
+        {REFUSE, "{video: {" HDR("smpte2084") "}}", {.segments = -1}, -ERR_INPUT, "(PQ)"},
+        {REFUSE, "{video: {" HDR("arib-std-b67") "}}", {.segments = -1}, -ERR_INPUT, "as-is"},
+        {REFUSE,
+         "{video: {" HDR("smpte2084") "}}",
+         {.segments = -1, .allow_hdr_as_is = true},
+         0,
+         "without tone mapping"},
+        {FOUR, "{video: {" HDR("smpte2084") "}}", {.segments = -1}, 0, "HDR10 (PQ) is tone-mapped"},
         {FOUR,
-         "{video: {" SIZE ", color_transfer: smpte2084}}",
+         "{video: {" SIZE ", color_transfer: smpte2084, color_space: ictcp}}",
          {.segments = -1},
          -ERR_INPUT,
-         "--allow-hdr-as-is"},
-        {FOUR,
-         "{video: {" SIZE ", color_transfer: arib-std-b67}}",
+         "matrix ictcp"},
+        {"{encoder: x, pix_fmt: yuv444p, renditions: [{height: 360, crf: 30}]}",
+         "{video: {" HDR("smpte2084") "}}",
          {.segments = -1},
-         -ERR_INPUT,
-         "HLG"},
+         -ERR_CONFIG,
+         "yuv444p"},
         {FOUR,
          "{video: {" SIZE ", color_transfer: arib-std-b67}}",
          {.segments = -1, .allow_hdr_as_is = true},
@@ -462,6 +473,45 @@ static void test_refusals(void **state)
     }
 }
 
+/* --- HDR ---------------------------------------------------------------------------------------
+ */
+
+static void test_hdr(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hdr, *transfer;
+        int max_cll, mastering_nits;
+        bool is_tonemapped;
+        int peak;
+        const char *range;
+    } cases[] = {
+        {"tonemap", "smpte2084", 0, 0, true, 1000, "SDR"},
+        {"tonemap", "smpte2084", 0, 4000, true, 4000, "SDR"},
+        {"tonemap", "smpte2084", 650, 4000, true, 650, "SDR"},
+        {"tonemap", "smpte2084", 90, 4000, true, 203, "SDR"},
+        {"tonemap", "smpte2084", 65535, 4000, true, 1000, "SDR"},
+        {"tonemap", "arib-std-b67", 650, 4000, true, 1000, "SDR"},
+        {"tonemap", "bt709", 0, 0, false, 0, "SDR"},
+        {"refuse", "bt709", 0, 0, false, 0, "SDR"},
+        {"as-is", "smpte2084", 650, 4000, false, 0, "PQ"},
+        {"as-is", "arib-std-b67", 0, 0, false, 0, "HLG"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cleanup(free_ptr) char *profile =
+            xasprintf("{encoder: x, hdr: %s, renditions: [{height: 360, crf: 20}]}", cases[i].hdr);
+        cleanup(fixture_free_source) struct source *s = fixture_video(640, 360, fps25, 250);
+        s->video->color_transfer = xstrdup(cases[i].transfer);
+        s->video->max_cll = cases[i].max_cll;
+        s->video->mastering_nits = cases[i].mastering_nits;
+        cleanup(fixture_free_plan) struct plan *plan = fixture_plan(profile, s);
+        assert_int_equal(plan->is_tonemapped, cases[i].is_tonemapped);
+        assert_int_equal(plan->is_hdr_as_is, !strcmp(cases[i].hdr, "as-is"));
+        assert_int_equal(plan->peak_nits, cases[i].peak);
+        assert_string_equal(plan_video_range(plan, s->video), cases[i].range);
+    }
+}
+
 /* --- the record --------------------------------------------------------------------------------
  */
 
@@ -518,6 +568,7 @@ int main(void)
         cmocka_unit_test(test_audio_only),
         cmocka_unit_test(test_hostile_language),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hdr),
         cmocka_unit_test(test_plan_is_a_function_and_survives_storage),
         cmocka_unit_test(test_ffmpeg_command),
     };
