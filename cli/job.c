@@ -73,6 +73,7 @@ void cli_spec_free(struct job_spec *spec)
     free(spec->output);
     free(spec->profile);
     free(spec->options);
+    free(spec->tenant);
     *spec = (struct job_spec){0};
 }
 

@@ -1,16 +1,19 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/format.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "common/cleanup.h"
 
+#define STATES "probing planning running publishing done failed cancelled"
+
 enum { PAGE = 100 };
 
 struct list_options {
     struct cli_common common;
-    const char *redis;
+    const char *redis, *state, *tenant;
     int64_t max;
 };
 
@@ -50,14 +53,25 @@ static int add_job(void *arg, const struct job *job)
     return ++l->n >= l->max;
 }
 
+static int check_state(const char *state, struct err *e)
+{
+    for (int i = 0; state && job_state_names[i]; i++)
+        if (!strcmp(state, job_state_names[i]))
+            return 0;
+    return state ? err_set(e, ERR_USAGE, "--state %s: expected one of " STATES, state) : 0;
+}
+
 static int list_run(const void *arg, int argc, char **argv, struct err *e)
 {
     (void)argc, (void)argv;
     const struct list_options *o = arg;
     cleanup(queue_close) struct queue *q = NULL;
     cleanup(listing_free) struct listing l = {.max = o->max};
+    const struct queue_filter filter = {o->state, o->tenant};
     int64_t cursor = 0;
-    int r = cli_queue_open(o->redis, &q, e);
+    int r = check_state(o->state, e);
+    if (!r)
+        r = cli_queue_open(o->redis, &q, e);
     if (r < 0)
         return r;
     if (o->common.is_json)
@@ -65,7 +79,7 @@ static int list_run(const void *arg, int argc, char **argv, struct err *e)
     else
         l.table = table_new("ID|STATE|>DONE|CREATED|INPUT OR REASON");
     do {
-        if ((r = queue_job_list(q, &cursor, PAGE, add_job, &l, e)) < 0)
+        if ((r = queue_job_list(q, &cursor, PAGE, &filter, add_job, &l, e)) < 0)
             return r;
     } while (cursor && l.n < l.max);
     if (l.array)
@@ -84,8 +98,21 @@ static const struct opt options[] = {
      .argument = "N",
      .fallback = "50",
      .min = 1,
-     .max = 10000,
+     .max = 100000,
      .help = "show at most N jobs, the newest"},
+    {.name = "state",
+     .letter = 's',
+     .type = OPT_STRING,
+     .offset = offsetof(struct list_options, state),
+     .argument = "STATE",
+     .complete = STATES,
+     .help = "only jobs in this state: " STATES},
+    {.name = "tenant",
+     .letter = 't',
+     .type = OPT_STRING,
+     .offset = offsetof(struct list_options, tenant),
+     .argument = "NAME",
+     .help = "only jobs of this tenant"},
     {0},
 };
 

@@ -18,6 +18,7 @@ static int print_job(const struct job *job, struct err *e)
     printf("state     %s\n", job_state_names[job->state]);
     if (job->reason)
         printf("reason    %s\n", job->reason);
+    printf("tenant    %s, priority %d\n", job->spec.tenant, job->spec.priority);
     printf("input     %s\n", job->spec.input);
     printf("output    %s\n", job->spec.output);
     printf("tasks     %" PRId64 " done, %" PRId64 " running, %" PRId64 " in all\n", job->tasks_done,
@@ -25,6 +26,8 @@ static int print_job(const struct job *job, struct err *e)
     if (job->frames_total)
         printf("frames    %" PRId64 " of %" PRId64 "\n", job->frames_done, job->frames_total);
     printf("created   %s\n", format_utc(job->created_us, time));
+    if (job->deadline_us)
+        printf("deadline  %s\n", format_utc(job->deadline_us, time));
     if (job->finished_us)
         printf("finished  %s\n", format_utc(job->finished_us, time));
     return summary_print_report(job, e);

@@ -1,13 +1,17 @@
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/progress.h"
 #include "cli/summary.h"
 #include "cli/verbs.h"
 #include "common/cleanup.h"
+#include "common/strbuf.h"
 
 struct submit_options {
     struct cli_common common;
-    const char *redis, *output, *id;
+    const char *redis, *output, *id, *tenant, *priority;
+    double deadline_s, keep_s;
     struct cli_job_opts job;
     bool is_wait, is_quiet;
 };
@@ -25,6 +29,26 @@ static int wait_for(struct queue *q, const char *id, const struct submit_options
     return summary_print(job, true, true, e);
 }
 
+static int priority_parse(const char *text, int *ret, struct err *e)
+{
+    static const struct {
+        const char *name;
+        int value;
+    } names[] = {{"low", 25}, {"normal", QUEUE_PRIORITY}, {"high", 75}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(text, names[i].name)) {
+            *ret = names[i].value;
+            return 0;
+        }
+    char *end;
+    long v = strtol(text, &end, 10);
+    if (end == text || *end || v < 0 || v > QUEUE_PRIORITY_MAX)
+        return err_set(e, ERR_USAGE, "--priority %s: expected low, normal, high or 0 to %d", text,
+                       QUEUE_PRIORITY_MAX);
+    *ret = (int)v;
+    return 0;
+}
+
 static int submit_run(const void *arg, int argc, char **argv, struct err *e)
 {
     (void)argc;
@@ -36,7 +60,12 @@ static int submit_run(const void *arg, int argc, char **argv, struct err *e)
     if (!o->output)
         return err_set(e, ERR_USAGE, "where to? give -o OUT");
     if ((r = cli_queue_open(o->redis, &q, e)) < 0 ||
-        (r = cli_spec_make(&o->job, argv[0], o->output, o->id, &spec, e)) < 0 ||
+        (r = cli_spec_make(&o->job, argv[0], o->output, o->id, &spec, e)) < 0)
+        return r;
+    spec.tenant = xstrdup(o->tenant);
+    spec.deadline_us = (int64_t)(o->deadline_s * 1e6);
+    spec.keep_us = (int64_t)(o->keep_s * 1e6);
+    if ((r = priority_parse(o->priority, &spec.priority, e)) < 0 ||
         (r = queue_submit(q, &spec, &id, e)) < 0)
         return r;
     if (!o->common.is_json)
@@ -62,6 +91,34 @@ static const struct opt options[] = {
      .argument = "ID",
      .help = "name the job, so that submitting it again is the same job"},
     CLI_OPTS_JOB(struct submit_options),
+    {.name = "tenant",
+     .letter = 't',
+     .type = OPT_STRING,
+     .offset = offsetof(struct submit_options, tenant),
+     .argument = "NAME",
+     .env = "TRANSCODE_TENANT",
+     .fallback = QUEUE_TENANT,
+     .help = "on whose account: tenants share the farm fairly"},
+    {.name = "priority",
+     .type = OPT_STRING,
+     .offset = offsetof(struct submit_options, priority),
+     .argument = "low|normal|high|0-100",
+     .fallback = "normal",
+     .complete = "low normal high",
+     .help = "what goes first; low is 25, normal 50, high 75"},
+    {.name = "deadline",
+     .type = OPT_SECONDS,
+     .offset = offsetof(struct submit_options, deadline_s),
+     .argument = "SECONDS",
+     .max = 365 * 86400,
+     .help = "fail the job when it has not ended by then; 0: never"},
+    {.name = "keep",
+     .type = OPT_SECONDS,
+     .offset = offsetof(struct submit_options, keep_s),
+     .argument = "SECONDS",
+     .fallback = "168h",
+     .max = 365 * 86400,
+     .help = "forget the job so long after it has ended (its output stays)"},
     {.name = "wait",
      .letter = 'w',
      .type = OPT_FLAG,

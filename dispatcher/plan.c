@@ -38,9 +38,23 @@ static void options_free(struct plan_options **o)
 struct task_stream {
     const struct plan_chunk *chunks;
     size_t n_chunks, n_audio, next;
+    double frame_cost; /* of one source frame */
+    int64_t audio_cost;
     char id[32];
     char *payload;
 };
+
+/* What tenants are charged: the pixels that are read and made, in megapixel-seconds at 30 frames a
+ * second; a track of sound as if each second of it were a picture of 20,000 pixels. */
+static void estimate_costs(struct task_stream *s, const struct plan *plan,
+                           const struct source *source)
+{
+    double pixels = source->video ? (double)source->video->width * source->video->height : 0;
+    for (size_t i = 0; i < plan->n_renditions; i++)
+        pixels += (double)plan->renditions[i].width * plan->renditions[i].height;
+    s->frame_cost = pixels / 30e6;
+    s->audio_cost = (int64_t)(rational_to_double(source->duration) * 0.02);
+}
 
 static int task_next(void *arg, struct task_spec *ret)
 {
@@ -51,7 +65,7 @@ static int task_next(void *arg, struct task_spec *ret)
     if (i < s->n_audio) {
         snprintf(s->id, sizeof s->id, "audio/%zu", i);
         s->payload = xasprintf("{\"audio\": %zu}", i);
-        *ret = (struct task_spec){s->id, TASK_AUDIO, s->payload, 0};
+        *ret = (struct task_spec){s->id, TASK_AUDIO, s->payload, 0, s->audio_cost};
         return 1;
     }
     i -= s->n_audio;
@@ -59,7 +73,8 @@ static int task_next(void *arg, struct task_spec *ret)
         return 0;
     snprintf(s->id, sizeof s->id, "video/%06" PRId64, s->chunks[i].index);
     s->payload = bind_dump(&plan_chunk_type, &s->chunks[i]);
-    *ret = (struct task_spec){s->id, TASK_VIDEO, s->payload, s->chunks[i].frames};
+    *ret = (struct task_spec){s->id, TASK_VIDEO, s->payload, s->chunks[i].frames,
+                              (int64_t)((double)s->chunks[i].frames * s->frame_cost)};
     return 1;
 }
 
@@ -89,6 +104,7 @@ int dispatcher_plan(struct queue *q, const struct lease *lease, struct err *e)
         return r;
     stream.chunks = chunks;
     stream.n_audio = plan->n_audio;
+    estimate_costs(&stream, plan, source);
     text = bind_dump(&plan_type, plan);
     r = queue_commit_plan(q, lease, text, task_next, &stream, e);
     free(stream.payload);

@@ -18,10 +18,12 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "queue/address.h"
+#include "queue/tls.h"
 
 enum {
     CONNECT_US = 2000000,
-    ANSWER_US = 5000000, /* for a reply, beyond the time a command may block */
+    SENTINEL_US = 500000, /* for one sentinel to be reached and to answer */
+    ANSWER_US = 5000000,  /* for a reply, beyond the time a command may block */
     BACKOFF_BASE_US = 20000,
     BACKOFF_MAX_US = 1000000,
 };
@@ -75,8 +77,12 @@ int connection_new(const char *url, int64_t retry_us, struct connection **ret, s
 {
     struct address address;
     int r = address_parse(url, &address, e);
-    if (r < 0)
+    if (!r)
+        r = address_add_password(&address, e);
+    if (r < 0) {
+        address_free(&address);
         return r;
+    }
     struct connection *c = xcalloc(1, sizeof *c);
     c->address = address;
     c->retry_us = retry_us;
@@ -208,25 +214,99 @@ static int authenticate(struct connection *c, struct err *e)
     return r;
 }
 
-static int connect_once(struct connection *c, struct err *e)
+/* Opens c->context to a socket or host; nothing is said on it yet. */
+static int dial(struct connection *c, const struct address_host *to, int64_t limit_us,
+                struct err *e)
 {
-    const struct address *a = &c->address;
-    struct timeval limit = timeval_of(CONNECT_US);
-    c->context = a->path ? redisConnectUnixWithTimeout(a->path, limit)
-                         : redisConnectWithTimeout(a->host, a->port, limit);
+    struct timeval limit = timeval_of(limit_us);
+    c->context = to ? redisConnectWithTimeout(to->host, to->port, limit)
+                    : redisConnectUnixWithTimeout(c->address.path, limit);
     if (!c->context || c->context->err) {
         int r = err_set(e, ERR_TRANSIENT, "%s", c->context ? c->context->errstr : "out of memory");
         disconnect(c);
         return r;
     }
     fcntl(c->context->fd, F_SETFD, FD_CLOEXEC); /* never a session's */
-    if (!a->path)
+    if (to)
         redisEnableKeepAlive(c->context);
     c->timeout_us = ANSWER_US;
-    redisSetTimeout(c->context, timeval_of(ANSWER_US));
-    int r = authenticate(c, e);
+    redisSetTimeout(c->context, timeval_of(limit_us));
+    return 0;
+}
+
+/* Asks one sentinel for the master. */
+static int ask_sentinel(struct connection *c, const struct address_host *sentinel,
+                        struct address_host *ret, struct err *e)
+{
+    cleanup(request_free) struct request ask = {0};
+    cleanup(reply_free) redisReply *reply = NULL;
+    int r = dial(c, sentinel, SENTINEL_US, e);
+    if (r < 0)
+        return r;
+    request_strings(&ask, "SENTINEL", "get-master-addr-by-name", c->address.service, NULL);
+    r = exchange(c, &ask, NULL, &reply, e);
+    disconnect(c);
+    if (r < 0)
+        return r;
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+        return err_set(e, ERR_TRANSIENT, "sentinel %s:%d knows no master \"%s\"%s%s",
+                       sentinel->host, sentinel->port, c->address.service,
+                       reply->type == REDIS_REPLY_ERROR ? ": " : "",
+                       reply->type == REDIS_REPLY_ERROR ? reply->str : "");
+    ret->host = xstrdup(reply->element[0]->str);
+    ret->port = atoi(reply->element[1]->str);
+    return 0;
+}
+
+/* A sentinel may not have heard yet that a master is one no longer. */
+static int expect_master(struct connection *c, struct err *e)
+{
+    cleanup(request_free) struct request ask = {0};
+    cleanup(reply_free) redisReply *reply = NULL;
+    request_string(&ask, "ROLE");
+    int r = exchange(c, &ask, NULL, &reply, e);
+    if (!r)
+        r = examine(c, &reply, e);
+    if (r < 0)
+        return r;
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements && reply->element[0]->str &&
+        !strcmp(reply->element[0]->str, "master"))
+        return 0;
+    return err_set(e, ERR_TRANSIENT, "the master that the sentinels name is none (yet)");
+}
+
+/* Opens a connection to whoever is the master now; *ret_host: its name, for TLS; caller frees. */
+static int find_server(struct connection *c, char **ret_host, struct err *e)
+{
+    const struct address *a = &c->address;
+    int r = -1;
+    if (!a->n_sentinels) {
+        *ret_host = xstrdup(a->host.host);
+        return dial(c, a->path ? NULL : &a->host, CONNECT_US, e);
+    }
+    struct address_host master = {0};
+    for (size_t i = 0; i < a->n_sentinels && r < 0; i++)
+        r = ask_sentinel(c, &a->sentinels[i], &master, e);
+    if (!r)
+        r = dial(c, &master, CONNECT_US, e);
+    *ret_host = master.host;
+    return r;
+}
+
+static int connect_once(struct connection *c, struct err *e)
+{
+    cleanup(free_ptr) char *host = NULL;
+    int r = find_server(c, &host, e);
+    if (!r && c->address.is_tls)
+        r = tls_start(c->context, host, e);
+    if (!r)
+        r = authenticate(c, e);
+    if (!r && c->address.n_sentinels)
+        r = expect_master(c, e);
     if (r < 0)
         disconnect(c);
+    else
+        redisSetTimeout(c->context, timeval_of(ANSWER_US));
     return r;
 }
 

@@ -24,6 +24,10 @@ static const struct bind_field job_spec_fields[] = {
     BIND(struct job_spec, output, BIND_STRING, .is_required = true),
     BIND(struct job_spec, profile, BIND_STRING, .is_required = true),
     BIND(struct job_spec, options, BIND_STRING),
+    BIND(struct job_spec, tenant, BIND_STRING),
+    BIND(struct job_spec, priority, BIND_INT, .min = 0, .max = 100),
+    BIND(struct job_spec, deadline_us, BIND_INT64),
+    BIND(struct job_spec, keep_us, BIND_INT64),
     {0},
 };
 const struct bind_struct job_spec_type = {
@@ -39,6 +43,7 @@ void job_free(struct job **job)
     free(j->spec.output);
     free(j->spec.profile);
     free(j->spec.options);
+    free(j->spec.tenant);
     free(j->reason);
     free(j->source);
     free(j->plan);
@@ -67,6 +72,8 @@ json_t *job_to_json(const struct job *job)
     json_t *o = json_object();
     set_string(o, "id", job->spec.id);
     set_string(o, "state", job_state_names[job->state]);
+    set_string(o, "tenant", job->spec.tenant);
+    json_object_set_new(o, "priority", json_integer(job->spec.priority));
     set_string(o, "input", job->spec.input);
     set_string(o, "output", job->spec.output);
     set_string(o, "reason_kind", job->reason_kind ? err_kind_name(job->reason_kind) : NULL);
@@ -75,10 +82,15 @@ json_t *job_to_json(const struct job *job)
         const char *key;
         int64_t value;
     } numbers[] = {
-        {"created_us", job->created_us},     {"updated_us", job->updated_us},
-        {"finished_us", job->finished_us},   {"tasks", job->tasks},
-        {"tasks_done", job->tasks_done},     {"tasks_running", job->tasks_running},
-        {"frames_total", job->frames_total}, {"frames_done", job->frames_done},
+        {"created_us", job->created_us},
+        {"updated_us", job->updated_us},
+        {"finished_us", job->finished_us},
+        {"deadline_us", job->deadline_us},
+        {"tasks", job->tasks},
+        {"tasks_done", job->tasks_done},
+        {"tasks_running", job->tasks_running},
+        {"frames_total", job->frames_total},
+        {"frames_done", job->frames_done},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         json_object_set_new(o, numbers[i].key, json_integer(numbers[i].value));

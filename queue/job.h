@@ -26,6 +26,10 @@ struct job_spec {         /* what submit stores; immutable */
     char *input, *output; /* resolved (storage_resolve) */
     char *profile;        /* the whole profile as JSON text */
     char *options;        /* struct plan_options as JSON text, opaque to the queue */
+    char *tenant;         /* [A-Za-z0-9._-]{1,64}; NULL: "default" */
+    int priority;         /* 0 to 100: the higher goes first; 50 is normal */
+    int64_t deadline_us;  /* from its submission: a job that has not ended then fails; 0: none */
+    int64_t keep_us;      /* the job is forgotten so long after its end; 0: QUEUE_KEEP_US */
 };
 extern const struct bind_struct job_spec_type;
 
@@ -35,6 +39,7 @@ struct job { /* a snapshot */
     enum err_kind reason_kind;
     char *reason;                                /* of failure or cancellation; NULL */
     int64_t created_us, updated_us, finished_us; /* Redis wall time; 0: not yet */
+    int64_t deadline_us;                         /* likewise; 0: none */
     int64_t tasks, tasks_done, tasks_running;
     int64_t frames_total,
         frames_done;     /* source frames of all video tasks, incl. running progress */
@@ -49,4 +54,5 @@ struct task_spec { /* one task to be created */
     enum task_kind kind;
     char *payload;  /* JSON text: the kind's parameters */
     int64_t weight; /* source frames, for progress */
+    int64_t cost;   /* what its tenant is charged: estimated megapixel-seconds; at least 1 */
 };

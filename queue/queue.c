@@ -19,6 +19,8 @@ enum {
     PLAN_BATCH_TASKS = 500,
     PLAN_BATCH_BYTES = 1 << 20,
     WAKE_US = 1000000, /* longest sleep between two looks at the queue */
+    KEEP_US = 1000000, /* between housekeeping of a connection that finds work */
+    KEEP_TASKS = 16,   /* moved by it */
     FAIL_BACKOFF_BASE_US = 1000000,
     FAIL_BACKOFF_MAX_US = 60000000,
 };
@@ -63,6 +65,7 @@ void queue_close(struct queue **q)
         return;
     connection_free(&(*q)->connection);
     script_set_free(&(*q)->scripts);
+    lease_free(&(*q)->last);
     free((*q)->seen_job);
     free(*q);
     *q = NULL;
@@ -110,17 +113,23 @@ static int check_size(const char *what, const char *text, size_t max, struct err
                               what, n, max);
 }
 
-static int check_id(const char *id, struct err *e)
+/* 1 to QUEUE_ID_MAX of letters, digits and `others`. */
+static bool is_name(const char *name, const char *others)
 {
-    size_t n = strlen(id);
+    size_t n = strlen(name);
     bool is_good = n >= 1 && n <= QUEUE_ID_MAX;
     for (size_t i = 0; is_good && i < n; i++)
-        is_good = isalnum((unsigned char)id[i]) || strchr("._-", id[i]);
-    return is_good ? 0
-                   : err_set(e, ERR_USAGE,
-                             "job id \"%.80s\": expected 1 to %d of letters, digits, \".\", \"_\" "
-                             "and \"-\"",
-                             id, QUEUE_ID_MAX);
+        is_good = isalnum((unsigned char)name[i]) || strchr(others, name[i]);
+    return is_good;
+}
+
+int queue_check_name(const char *what, const char *name, struct err *e)
+{
+    if (is_name(name, "._-"))
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "%s \"%.80s\": expected 1 to %d of letters, digits, \".\", \"_\" and \"-\"",
+                   what, name, QUEUE_ID_MAX);
 }
 
 static int check_spec(const struct job_spec *spec, struct err *e)
@@ -132,7 +141,39 @@ static int check_spec(const struct job_spec *spec, struct err *e)
         r = check_size("the profile", spec->profile, QUEUE_PROFILE_MAX, e);
     if (!r)
         r = check_size("the plan's options", spec->options, QUEUE_PROFILE_MAX, e);
+    if (!r && spec->tenant)
+        r = queue_check_name("tenant", spec->tenant, e);
+    if (!r && (spec->priority < 0 || spec->priority > QUEUE_PRIORITY_MAX))
+        r = err_set(e, ERR_USAGE, "priority %d: expected 0 to %d", spec->priority,
+                    QUEUE_PRIORITY_MAX);
     return r;
+}
+
+static void add_spec(struct request *argv, const struct job_spec *spec)
+{
+    request_int(argv, spec->deadline_us > 0 ? spec->deadline_us : 0);
+    request_int(argv, spec->keep_us > 0 ? spec->keep_us : QUEUE_KEEP_US);
+    request_int(argv, QUEUE_OPEN_MAX);
+    request_strings(argv, "tenant", spec->tenant ? spec->tenant : QUEUE_TENANT, "priority", NULL);
+    request_int(argv, spec->priority);
+    const char *const texts[] = {"input",   spec->input,   "output",  spec->output,
+                                 "profile", spec->profile, "options", spec->options};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        request_string(argv, texts[i]);
+}
+
+static int refuse(const char *id, const struct job_spec *spec, const redisReply *reply,
+                  struct err *e)
+{
+    if (reply_int(reply, 0) == -2)
+        return err_set(e, ERR_RESOURCE,
+                       "busy: tenant %s has %" PRId64 " open jobs of %" PRId64
+                       " that it may have: try again when some have ended",
+                       spec->tenant ? spec->tenant : QUEUE_TENANT, reply_int(reply, 1),
+                       reply_int(reply, 2));
+    cleanup(free_ptr) char *field = reply_string(reply, 1);
+    return err_set(e, ERR_USAGE, "job %s: there is one already, with another %s: choose another id",
+                   id, field ? field : "spec");
 }
 
 int queue_submit(struct queue *q, const struct job_spec *spec, char **ret_id, struct err *e)
@@ -145,7 +186,7 @@ int queue_submit(struct queue *q, const struct job_spec *spec, char **ret_id, st
         id = generated;
     }
     if (!r)
-        r = check_id(id, e);
+        r = queue_check_name("job id", id, e);
     if (r < 0)
         return r;
     cleanup(request_free) struct request argv = {0};
@@ -153,20 +194,12 @@ int queue_submit(struct queue *q, const struct job_spec *spec, char **ret_id, st
     add_op(q, &argv);
     request_string(&argv, id);
     request_int(&argv, q->options.max_attempts);
-    request_string(&argv, spec->input);
-    request_string(&argv, spec->output);
-    request_string(&argv, spec->profile);
-    request_string(&argv, spec->options);
+    add_spec(&argv, spec);
     r = queue_script(q, "submit", &argv, 1, &reply, e);
     if (r < 0)
         return r;
-    if (reply_int(reply, 0) < 0) {
-        cleanup(free_ptr) char *field = reply->elements > 1 ? reply_string(reply, 1) : NULL;
-        return err_set(e, ERR_USAGE,
-                       "job %s: there is one already, with another %s: choose "
-                       "another id",
-                       id, field ? field : "spec");
-    }
+    if (reply_int(reply, 0) < 0)
+        return refuse(id, spec, reply, e);
     if (ret_id)
         *ret_id = xstrdup(id);
     return (int)reply_int(reply, 0);
@@ -187,6 +220,7 @@ void lease_free(struct lease **lease)
     free(l->spec.output);
     free(l->spec.profile);
     free(l->spec.options);
+    free(l->spec.tenant);
     free(l->source);
     free(l->plan);
     free(l);
@@ -203,13 +237,43 @@ static int parse_kind(const char *name, enum task_kind *ret)
     return -1;
 }
 
+/* What a lease holds of its job, which the server need not send again with every task. */
+static void copy_job(struct lease *to, const struct lease *from)
+{
+    to->created = from->created;
+    to->spec = (struct job_spec){.id = xstrdup(from->spec.id),
+                                 .input = xstrdup(from->spec.input),
+                                 .output = xstrdup(from->spec.output),
+                                 .profile = xstrdup(from->spec.profile),
+                                 .options = xstrdup(from->spec.options),
+                                 .tenant = xstrdup(from->spec.tenant),
+                                 .priority = from->spec.priority};
+    to->source = xstrdup(from->source);
+    to->plan = xstrdup(from->plan);
+}
+
+static void read_job(struct lease *l, const redisReply *reply, size_t from)
+{
+    l->spec.id = xstrdup(l->job);
+    l->spec.tenant = reply_string(reply, from);
+    l->spec.priority = (int)reply_int(reply, from + 1);
+    l->spec.input = reply_string(reply, from + 2);
+    l->spec.output = reply_string(reply, from + 3);
+    l->spec.profile = reply_string(reply, from + 4);
+    l->spec.options = reply_string(reply, from + 5);
+    l->source = reply_string(reply, from + 6);
+    l->plan = reply_string(reply, from + 7);
+}
+
 static int read_lease(struct queue *q, const redisReply *reply, struct lease **ret, struct err *e)
 {
     cleanup(lease_free) struct lease *l = xcalloc(1, sizeof *l);
     cleanup(free_ptr) char *kind = NULL;
-    if (reply->elements >= 14)
+    enum { CREATED = 8, SPEC, SPEC_N = 8 };
+    if (reply->elements > CREATED)
         kind = reply_string(reply, 3);
-    if (parse_kind(kind, &l->kind))
+    bool is_whole = reply->elements >= SPEC + SPEC_N;
+    if (parse_kind(kind, &l->kind) || (!is_whole && !q->last))
         return err_set(e, ERR_BUG,
                        "queue %s: a lease of an unknown kind of task: is this program "
                        "older than the others?",
@@ -220,13 +284,17 @@ static int read_lease(struct queue *q, const redisReply *reply, struct lease **r
     l->attempt = (int)reply_int(reply, 5);
     l->is_exclusive = reply_int(reply, 6) == 1;
     l->payload = reply_string(reply, 7);
-    l->spec.id = xstrdup(l->job);
-    l->spec.input = reply_string(reply, 8);
-    l->spec.output = reply_string(reply, 9);
-    l->spec.profile = reply_string(reply, 10);
-    l->spec.options = reply_string(reply, 11);
-    l->source = reply_string(reply, 12);
-    l->plan = reply_string(reply, 13);
+    l->created = reply_int(reply, CREATED);
+    if (!is_whole) {
+        copy_job(l, q->last);
+    } else {
+        read_job(l, reply, SPEC);
+        lease_free(&q->last);
+        if (l->plan) {
+            q->last = xcalloc(1, sizeof *q->last);
+            copy_job(q->last, l);
+        }
+    }
     *ret = take(l);
     return 1;
 }
@@ -234,11 +302,27 @@ static int read_lease(struct queue *q, const redisReply *reply, struct lease **r
 static const char *const class_names[] = {
     [TASK_CLASS_WORKER] = "worker", [TASK_CLASS_DISPATCHER] = "dispatcher"};
 
+/* Goes on until nothing is left of what cancel, retry or plan_commit began. */
+static int settle(struct queue *q, const char *job, bool has_more, struct err *e)
+{
+    cleanup(request_free) struct request argv = {0};
+    request_string(&argv, job);
+    while (has_more) {
+        cleanup(reply_free) redisReply *reply = NULL;
+        int r = script_call(q->scripts, q->connection, "settle", &argv, &reply, e);
+        if (r < 0)
+            return r;
+        has_more = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+    }
+    return 0;
+}
+
 /* One look at the queue: 1 and a lease, or 0 and for how long nothing can come by itself. A call
  * that got no answer may have taken a lease all the same: the next one asks with its number. */
 static int try_lease(struct queue *q, enum task_class class, const char *worker, struct lease **ret,
                      int64_t *ret_wait_us, struct err *e)
 {
+    enum { LEASED = 1, UNSWEPT = 2 };
     cleanup(request_free) struct request argv = {0};
     cleanup(reply_free) redisReply *reply = NULL;
     if (!q->is_unsettled)
@@ -246,12 +330,22 @@ static int try_lease(struct queue *q, enum task_class class, const char *worker,
     request_strings(&argv, class_names[class], worker, q->client, NULL);
     request_int(&argv, (int64_t)q->leases);
     request_int(&argv, q->options.lease_us);
+    request_int(&argv, q->is_woken);
+    cleanup(free_ptr) char *known =
+        q->last ? xasprintf("%s %" PRId64, q->last->spec.id, q->last->created) : NULL;
+    request_string(&argv, known);
     int r = queue_script(q, "lease", &argv, 2, &reply, e);
+    q->is_woken = false;
     q->is_unsettled = r == -ERR_TRANSIENT;
     if (r < 0)
         return r;
-    if (reply_int(reply, 0) == 1)
+    if (reply_int(reply, 0) == LEASED)
         return read_lease(q, reply, ret, e);
+    *ret_wait_us = 0;
+    if (reply_int(reply, 0) == UNSWEPT) {
+        cleanup(free_ptr) char *job = reply_string(reply, 1);
+        return settle(q, job, true, e);
+    }
     *ret_wait_us = reply_int(reply, 1);
     return 0;
 }
@@ -267,26 +361,42 @@ static int wait_wake(struct queue *q, enum task_class class, int64_t us, struct 
     snprintf(timeout, sizeof timeout, "%" PRId64 ".%03d", us / 1000000, (int)(us / 1000 % 1000));
     cleanup(free_ptr) char *key = xasprintf("%s:wake:%s", QUEUE_PREFIX, class_names[class]);
     request_strings(&command, "BLPOP", key, timeout, NULL);
-    return connection_call(q->connection, &command, NULL, us, &reply, e);
+    int r = connection_call(q->connection, &command, NULL, us, &reply, e);
+    q->is_woken = !r && reply->type == REDIS_REPLY_ARRAY;
+    return r;
+}
+
+/* Housekeeping in passing, once in a while or when it `is_due` since there is nothing else to do.
+ * Returns how many tasks were moved, or -kind. */
+static int keep_house(struct queue *q, bool is_due, struct err *e)
+{
+    int64_t now = clock_mono_us();
+    if (!is_due && now - q->kept_us < KEEP_US)
+        return 0;
+    q->kept_us = now;
+    return queue_reap(q, KEEP_TASKS, e);
 }
 
 int queue_lease(struct queue *q, enum task_class class, const char *worker, int64_t wait_us,
                 struct lease **ret, struct err *e)
 {
     int64_t deadline = clock_mono_us() + wait_us;
-    for (;;) {
+    int r = keep_house(q, false, e);
+    while (r >= 0) {
         int64_t wait = WAKE_US;
-        int r = try_lease(q, class, worker, ret, &wait, e);
+        r = try_lease(q, class, worker, ret, &wait, e);
         if (r)
-            return r;
+            break;
+        r = keep_house(q, true, e);
+        if (r > 0)
+            continue; /* that may have made some task ready */
         int64_t left = deadline - clock_mono_us();
-        if (left <= 0)
-            return 0;
+        if (left <= 0 || r < 0)
+            break;
         wait = wait < left ? wait : left;
         r = wait_wake(q, class, wait < WAKE_US ? wait : WAKE_US, e);
-        if (r < 0)
-            return r;
     }
+    return r;
 }
 
 static void add_lease(struct request *argv, const struct lease *l)
@@ -393,9 +503,13 @@ static int send_tasks(struct plan_stage *s, int (*next)(void *arg, struct task_s
             has_more = r > 0;
             if (!has_more)
                 break;
+            if (!is_name(t.id, "._-/"))
+                return err_set(e, ERR_BUG, "job %s: the plan holds a task \"%.80s\"", s->lease->job,
+                               t.id);
             request_strings(&tasks, t.id, task_kind_names[t.kind], t.payload ? t.payload : "{}",
                             NULL);
             request_int(&tasks, t.weight);
+            request_int(&tasks, t.cost > 1 ? t.cost : 1);
             n++;
             frames += t.kind == TASK_VIDEO ? t.weight : 0;
         }
@@ -408,21 +522,6 @@ static int send_tasks(struct plan_stage *s, int (*next)(void *arg, struct task_s
         s->frames += frames;
     }
     return LEASE_HELD;
-}
-
-/* Goes on until nothing is left of what cancel, retry or plan_commit began. */
-static int settle(struct queue *q, const char *job, bool has_more, struct err *e)
-{
-    cleanup(request_free) struct request argv = {0};
-    request_string(&argv, job);
-    while (has_more) {
-        cleanup(reply_free) redisReply *reply = NULL;
-        int r = script_call(q->scripts, q->connection, "settle", &argv, &reply, e);
-        if (r < 0)
-            return r;
-        has_more = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
-    }
-    return 0;
 }
 
 int queue_commit_plan(struct queue *q, const struct lease *l, const char *plan_json,
@@ -525,7 +624,7 @@ static int change_job(struct queue *q, const char *name, const char *id, struct 
 {
     cleanup(request_free) struct request argv = {0};
     cleanup(reply_free) redisReply *reply = NULL;
-    int r = check_id(id, e);
+    int r = queue_check_name("job id", id, e);
     if (r < 0)
         return r;
     add_op(q, &argv);

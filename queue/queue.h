@@ -19,9 +19,14 @@ struct queue;
 #define QUEUE_LEASE_US     30000000
 #define QUEUE_RETRY_US     10000000
 #define QUEUE_MAX_ATTEMPTS 5
-#define QUEUE_ID_MAX       64         /* characters of a job id */
-#define QUEUE_URL_MAX      8192       /* bytes of input, output */
-#define QUEUE_PROFILE_MAX  (1 << 20)  /* bytes of profile, options */
+#define QUEUE_KEEP_US      (7 * 86400 * 1000000LL)
+#define QUEUE_TENANT       "default"
+#define QUEUE_PRIORITY     50 /* normal; low is 25, high is 75 */
+#define QUEUE_PRIORITY_MAX 100
+#define QUEUE_OPEN_MAX     100000    /* open jobs of a tenant that has no cap of its own */
+#define QUEUE_ID_MAX       64        /* characters of the id of a job or task, of a tenant's name */
+#define QUEUE_URL_MAX      8192      /* bytes of input, output */
+#define QUEUE_PROFILE_MAX  (1 << 20) /* bytes of profile, options */
 #define QUEUE_RESULT_MAX   (16 << 20) /* bytes of one result or plan */
 #define QUEUE_LOG_MAX      8192       /* bytes of a log tail that are kept */
 #define QUEUE_REAP_MAX     1000       /* tasks that one queue_reap moves */
@@ -32,15 +37,15 @@ struct queue_options { /* zero: the default */
     int max_attempts; /* of the tasks of the jobs submitted here */
 };
 
-/* url: redis://[:password@]host:port[/db], unix:///path/to/socket. Later: rediss, redis-sentinel.
- */
+/* url: see queue/address.h. */
 int queue_open(const char *url, const struct queue_options *options, struct queue **ret,
                struct err *e);
 void queue_close(struct queue **q);
 
 /* Creates the job and its probe task, or finds the job of that id. 1: created, 0: it was there
- * already (same spec), ERR_USAGE: the id is taken by a different spec. spec->id NULL: generated
- * into *ret_id (caller frees) in every case. */
+ * already (same spec), ERR_USAGE: the id is taken by a different spec, ERR_RESOURCE: busy, the
+ * tenant has as many jobs open as it may. spec->id NULL: generated into *ret_id (caller frees) in
+ * every case. */
 int queue_submit(struct queue *q, const struct job_spec *spec, char **ret_id, struct err *e);
 
 struct lease {
@@ -52,6 +57,7 @@ struct lease {
     char *payload;     /* JSON */
     struct job_spec spec;
     char *source, *plan; /* JSON text or NULL */
+    int64_t created;     /* of the job: tells it from another of the same id */
 };
 void lease_free(struct lease **lease);
 
@@ -102,9 +108,13 @@ int queue_retry(struct queue *q, const char *id,
                 struct err *e); /* failed or cancelled → goes on; 1/0 */
 int queue_job_get(struct queue *q, const char *id, struct job **ret,
                   struct err *e); /* ERR_USAGE: no such job */
-/* Newest first, paged: *cursor 0 to begin, 0 at the end. fn returns non-zero to stop. The large
- * fields are left out: spec.profile, spec.options, source, plan, report are NULL. 0 or -kind. */
-int queue_job_list(struct queue *q, int64_t *cursor, int max,
+struct queue_filter {
+    const char *state, *tenant; /* NULL: any */
+};
+/* Newest first, paged: *cursor 0 to begin, 0 at the end; filter may be NULL. fn returns non-zero to
+ * stop. The large fields are left out: spec.profile, spec.options, source, plan, report are NULL.
+ * 0 or -kind. */
+int queue_job_list(struct queue *q, int64_t *cursor, int max, const struct queue_filter *filter,
                    int (*fn)(void *arg, const struct job *job), void *arg, struct err *e);
 /* Results of the committed video or audio tasks in the order of the plan, fetched in batches; fn
  * gets id and JSON text, may use `q`, and returns 0, non-zero to stop, -kind to fail. 0 or -kind.
@@ -118,3 +128,19 @@ int queue_job_wait(struct queue *q, const char *id, int64_t wait_us, struct err 
 
 /* Live tasks (XLEN of the depth stream): what KEDA scales on. */
 int64_t queue_depth(struct queue *q, struct err *e);
+
+/* What the queue holds now: counts of all, and up to QUEUE_SHOW_MAX each of lanes (class, priority,
+ * tenant, tasks, age of the oldest job), leases (task, worker, attempt, progress, age), dead
+ * letters (task, worker, reason, log) and tenants. *ret: the caller's. */
+#define QUEUE_SHOW_MAX 500
+int queue_overview(struct queue *q, json_t **ret, struct err *e);
+
+struct queue_tenant {
+    int64_t weight;      /* of its share among the tenants of one priority; 1 */
+    int64_t running_max; /* worker tasks at once; 0: no cap */
+    int64_t open_max;    /* jobs that have not ended; beyond them submit says busy */
+    int64_t running, open;
+};
+/* Sets the first three where they are >= 0, and reads all. */
+int queue_tenant_set(struct queue *q, const char *name, const struct queue_tenant *set,
+                     struct queue_tenant *ret, struct err *e);

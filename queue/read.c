@@ -8,6 +8,7 @@
 
 enum {
     LIST_PAGE = 100,   /* jobs in one reply */
+    LIST_LOOKS = 500,  /* jobs looked at for one reply */
     RESULTS_PAGE = 64, /* tasks looked at for one reply */
 };
 
@@ -28,6 +29,9 @@ enum {
     F_FRAMES_TOTAL,
     F_FRAMES_DONE,
     F_REVISION,
+    F_TENANT,
+    F_PRIORITY,
+    F_DEADLINE,
     F_SMALL, /* count of those above */
     F_PROFILE = F_SMALL,
     F_OPTIONS,
@@ -51,6 +55,9 @@ static const char *const job_fields[F_ALL] = {
     [F_FRAMES_TOTAL] = "frames_total",
     [F_FRAMES_DONE] = "frames_done",
     [F_REVISION] = "revision",
+    [F_TENANT] = "tenant",
+    [F_PRIORITY] = "priority",
+    [F_DEADLINE] = "deadline",
     [F_PROFILE] = "profile",
     [F_OPTIONS] = "options",
     [F_SOURCE] = "source",
@@ -79,6 +86,9 @@ static struct job *read_job(const char *id, const redisReply *a, size_t from)
     j->spec.id = xstrdup(id);
     j->spec.input = reply_string(a, from + F_INPUT);
     j->spec.output = reply_string(a, from + F_OUTPUT);
+    j->spec.tenant = reply_string(a, from + F_TENANT);
+    j->spec.priority = (int)reply_int(a, from + F_PRIORITY);
+    j->deadline_us = reply_int(a, from + F_DEADLINE);
     j->reason_kind = reason_kind ? err_kind_parse(reason_kind) : ERR_NONE;
     j->reason = reply_string(a, from + F_REASON);
     j->created_us = reply_int(a, from + F_CREATED);
@@ -122,47 +132,47 @@ int queue_job_get(struct queue *q, const char *id, struct job **ret, struct err 
     return 0;
 }
 
-/* Hands a page of jobs to fn and moves the cursor along. 1: fn stopped. */
+/* Hands a page of jobs to fn and moves the cursor along. 1: fn stopped; the cursor is then at the
+ * job it stopped at. */
 static int list_page(const redisReply *page, int64_t *cursor,
                      int (*fn)(void *arg, const struct job *job), void *arg)
 {
-    for (size_t i = 0; i < page->elements; i++) {
+    for (size_t i = 1; i < page->elements; i++) {
         const redisReply *row = page->element[i];
         if (row->type != REDIS_REPLY_ARRAY || row->elements != 1 + F_SMALL)
             continue;
         cleanup(free_ptr) char *id = reply_string(row, 0);
         cleanup(job_free) struct job *job = id ? read_job(id, row, 1) : NULL;
-        if (!job)
+        if (!job || !fn(arg, job))
             continue;
         *cursor = job->created_us;
-        if (fn(arg, job))
-            return 1;
+        return 1;
     }
+    *cursor = reply_int(page, 0);
     return 0;
 }
 
-int queue_job_list(struct queue *q, int64_t *cursor, int max,
+int queue_job_list(struct queue *q, int64_t *cursor, int max, const struct queue_filter *filter,
                    int (*fn)(void *arg, const struct job *job), void *arg, struct err *e)
 {
-    while (max > 0) {
+    do {
         int count = max < LIST_PAGE ? max : LIST_PAGE;
         cleanup(request_free) struct request argv = {0};
         cleanup(reply_free) redisReply *page = NULL;
         request_int(&argv, *cursor);
         request_int(&argv, count);
+        request_int(&argv, LIST_LOOKS);
+        request_string(&argv, filter ? filter->state : NULL);
+        request_string(&argv, filter ? filter->tenant : NULL);
         for (size_t i = 0; i < F_SMALL; i++)
             request_string(&argv, job_fields[i]);
-        int r = queue_script(q, "list", &argv, 0, &page, e);
+        int r = queue_script(q, "list", &argv, 1, &page, e);
         if (r < 0)
             return r;
         if (list_page(page, cursor, fn, arg))
             return 0;
-        if (page->elements < (size_t)count) {
-            *cursor = 0;
-            return 0;
-        }
-        max -= count;
-    }
+        max -= (int)page->elements - 1;
+    } while (*cursor && max > 0);
     return 0;
 }
 
@@ -193,18 +203,27 @@ int queue_results(struct queue *q, const char *job, enum task_kind kind,
 
 int queue_job_wait(struct queue *q, const char *id, int64_t wait_us, struct err *e)
 {
-    cleanup(request_free) struct request command = {0};
+    cleanup(request_free) struct request argv = {0};
     cleanup(reply_free) redisReply *reply = NULL;
-    cleanup(free_ptr) char *key = xasprintf("%s:events:%s", QUEUE_PREFIX, id);
     /* Past the revision of the last snapshot, so that no change between the two is missed. */
-    bool is_seen = q->seen_job && !strcmp(q->seen_job, id);
-    cleanup(free_ptr) char *after =
-        is_seen ? xasprintf("%" PRId64 "-1", q->seen_revision) : xstrdup("$");
+    request_string(&argv, id);
+    if (q->seen_job && !strcmp(q->seen_job, id))
+        request_int(&argv, q->seen_revision);
+    else
+        request_string(&argv, "");
+    request_int(&argv, wait_us > 0 ? wait_us : 0);
+    int r = queue_script(q, "watch", &argv, 2, &reply, e);
+    if (r < 0 || reply_int(reply, 0) == 1)
+        return r;
+    cleanup(request_free) struct request command = {0};
+    cleanup(reply_free) redisReply *event = NULL;
+    cleanup(free_ptr) char *key = xasprintf("%s:events:%s", QUEUE_PREFIX, id);
+    cleanup(free_ptr) char *after = xasprintf("%" PRId64 "-1", reply_int(reply, 1));
     int64_t ms = wait_us / 1000;
     request_strings(&command, "XREAD", "COUNT", "1", "BLOCK", NULL);
     request_int(&command, ms > 0 ? ms : 1); /* to Redis, 0 is for ever */
     request_strings(&command, "STREAMS", key, after, NULL);
-    return connection_call(q->connection, &command, NULL, wait_us > 0 ? wait_us : 0, &reply, e);
+    return connection_call(q->connection, &command, NULL, wait_us > 0 ? wait_us : 0, &event, e);
 }
 
 int64_t queue_depth(struct queue *q, struct err *e)

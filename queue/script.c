@@ -1,5 +1,6 @@
 #include "queue/script.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,14 +41,98 @@ static int find(const char *name)
     return -1;
 }
 
-/* The script's whole text behind the head: _lib.lua, then its own. */
+/* ---- the text of a script ---- */
+
+enum { DEFINITIONS_MAX = 96 };
+
+struct definition { /* from "local" at the beginning of a line to the next such line or comment */
+    const char *text;
+    size_t size;
+};
+
+static const char *const parts[] = {"_lib", "_move", "_end", "_keep"};
+
+/* Cuts the parts that scripts share into definitions; returns how many. */
+static size_t find_definitions(struct definition ret[DEFINITIONS_MAX])
+{
+    size_t n = 0;
+    for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
+        bool is_inside = false;
+        const char *end;
+        for (const char *line = queue_lua[find(parts[p])].text; *line; line = end) {
+            end = strchrnul(line, '\n');
+            end += *end == '\n';
+            if (!strncmp(line, "local ", 6) && n < DEFINITIONS_MAX) {
+                ret[n++] = (struct definition){.text = line};
+                is_inside = true;
+            } else if (!strncmp(line, "--", 2)) {
+                is_inside = false;
+            }
+            if (is_inside)
+                ret[n - 1].size = (size_t)(end - ret[n - 1].text);
+        }
+    }
+    return n;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool has_word(const char *text, const char *word, size_t n)
+{
+    for (const char *p = text; (p = memmem(p, strlen(p), word, n)); p++)
+        if (!is_word(p[n]) && (p == text || !is_word(p[-1])))
+            return true;
+    return false;
+}
+
+/* Whether text uses a name of the definition: "local function NAME(" or "local NAME, NAME = ". */
+static bool is_used(const struct definition *d, const char *text)
+{
+    const char *p = d->text + strlen("local ");
+    if (!strncmp(p, "function ", 9))
+        p += 9;
+    for (;; p += 2) {
+        size_t n = 0;
+        while (is_word(p[n]))
+            n++;
+        if (has_word(text, p, n))
+            return true;
+        p += n;
+        if (strncmp(p, ", ", 2))
+            return false;
+    }
+}
+
+/* Comments are in the way: they speak of names that the script does not use. */
+static char *without_comments(const char *text)
+{
+    struct strbuf b = {0};
+    for (const char *line = text, *end; *line; line = end) {
+        end = strchrnul(line, '\n');
+        end += *end == '\n';
+        if (strncmp(line, "--", 2))
+            strbuf_add(&b, line, (size_t)(end - line));
+    }
+    return strbuf_take(&b);
+}
+
+/* The script's whole text behind the head: what it uses of the shared parts, then its own. A
+ * definition uses only those before it, so that one pass from the last to the first finds all. */
 static void add_text(struct request *head, int i)
 {
-    const struct embed_file *lib = &queue_lua[find("_lib")];
-    cleanup(strbuf_free) struct strbuf text = {0};
-    strbuf_add(&text, lib->text, lib->size);
-    strbuf_add(&text, queue_lua[i].text, queue_lua[i].size);
-    request_bytes(head, text.s, text.len);
+    struct definition definitions[DEFINITIONS_MAX];
+    size_t n = find_definitions(definitions);
+    cleanup(free_ptr) char *text = without_comments(queue_lua[i].text);
+    while (n--)
+        if (is_used(&definitions[n], text)) {
+            char *longer = xasprintf("%.*s%s", (int)definitions[n].size, definitions[n].text, text);
+            free(text);
+            text = longer;
+        }
+    request_string(head, text);
 }
 
 static int load(struct script_set *s, struct connection *c, int i, struct err *e)

@@ -133,6 +133,7 @@ export TRANSCODE=$PWD/build-test/transcode
 run_all unit < <(unit_tests build-test)
 run_all shell < <(shell_tests e2e hls cli media)
 $quick && close
+run_all chaos < <(shell_tests chaos)
 
 build build-clang -DCMAKE_C_COMPILER=clang
 

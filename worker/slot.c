@@ -68,16 +68,9 @@ bool slot_is_free(const struct slot *s)
     return s->process && s->is_ready && !s->run;
 }
 
-/* Jobs carry no tenant yet: all are of one. */
-static const char *tenant_of(const struct lease *lease)
-{
-    (void)lease;
-    return "";
-}
-
 int slot_fitness(const struct slot *s, const struct lease *lease)
 {
-    if (s->tenant && strcmp(s->tenant, tenant_of(lease)))
+    if (s->tenant && strcmp(s->tenant, lease->spec.tenant))
         return -1;
     return s->job && !strcmp(s->job, lease->job) ? 2 : s->job ? 0 : 1;
 }
@@ -89,7 +82,7 @@ int slot_assign(struct slot *s, struct run *r, int64_t now_us, struct err *e)
     int rc = run_begin(r, s->root_fd, &task, fds, now_us, e);
     if (rc < 0)
         return rc;
-    task.tenant = (char *)tenant_of(r->lease);
+    task.tenant = r->lease->spec.tenant;
     session_process_forget_log(s->process);
     rc = session_process_send(s->process, MESSAGE_TASK, &task, fds, e);
     close_fd(&fds[0]);
@@ -97,7 +90,7 @@ int slot_assign(struct slot *s, struct run *r, int64_t now_us, struct err *e)
         return rc;
     forget(s);
     s->job = xstrdup(r->lease->job);
-    s->tenant = xstrdup(tenant_of(r->lease));
+    s->tenant = xstrdup(r->lease->spec.tenant);
     s->run = r;
     return 0;
 }

@@ -4,17 +4,17 @@
 --   {-1, 0} no such job.
 -- Keeps: I9. A repeat answers as the first call did.
 local op, id = ARGV[1], ARGV[2]
-local state, last = unpack(call('HMGET', job_key(id), 'state', 'cancel_op'))
-if not state then
+local j, v = load_job(id, 'cancel_op')
+if not j then
     return {-1, 0}
 end
-if state == 'cancelled' and last == op then
+if j.state == 'cancelled' and v[JOB_FIELDS + 1] == op then
     return {1, call('SISMEMBER', P .. ':chores', id)}
 end
-if is_ended[state] then
+if is_ended[j.state] then
     return {0, 0}
 end
-call('HSET', job_key(id), 'cancel_op', op)
-end_job(id, 'cancelled', 'cancelled', 'cancelled by request')
-touch(id)
+call('HSET', j.key, 'cancel_op', op)
+end_job(j, 'cancelled', 'cancelled', 'cancelled by request')
+save_job(j)
 return {1, settle(id)}

@@ -4,17 +4,21 @@
 --   another value, nothing was changed.
 -- Keeps: I8 (one result a task, HSETNX, never under a stale token); the fan-in: the commit that
 --   takes `left` to zero creates the publish task in the same script. A repeat is HELD.
-local t = load(ARGV[1])
-local verdict, is_repeat = check(t, ARGV[2], 'commit')
+local j, t = load(ARGV[1])
+local verdict, is_repeat = check(j, t, ARGV[2], 'commit')
 if verdict ~= HELD or is_repeat then
     return {verdict}
 end
 
-local pins = P .. ':pins:' .. t.job
+local pins, new_pins = P .. ':pins:' .. j.id, {}
 for i = 4, #ARGV, 2 do
     local there = call('HGET', pins, ARGV[i])
     if there and there ~= ARGV[i + 1] then
         return {PINNED, ARGV[i], there}
+    end
+    if not there then
+        new_pins[#new_pins + 1] = ARGV[i]
+        new_pins[#new_pins + 1] = ARGV[i + 1]
     end
 end
 
@@ -22,24 +26,28 @@ end
 local field_of = {probe = 'source', publish = 'report'}
 local stored
 if field_of[t.kind] then
-    stored = call('HSETNX', job_key(t.job), field_of[t.kind], ARGV[3])
+    stored = call('HSETNX', j.key, field_of[t.kind], ARGV[3])
 else
-    stored = call('HSETNX', P .. ':results:' .. t.job, t.id, ARGV[3])
+    stored = call('HSETNX', P .. ':results:' .. j.id, t.id, ARGV[3])
 end
 if stored == 0 then
-    return redis.error_reply('ERR ' .. t.ref .. ' has a result but is not done')
+    return redis.error_reply('ERR ' .. ARGV[1] .. ' has a result but is not done')
 end
-for i = 4, #ARGV, 2 do
-    call('HSETNX', pins, ARGV[i], ARGV[i + 1])
+if new_pins[1] then
+    call('HSET', pins, unpack(new_pins))
 end
-finish(t)
+finish(j, t)
 
 if t.kind == 'probe' then
-    next_stage(t.job, 'planning', 'plan')
+    next_stage(j, 'planning', 'plan')
 elseif t.kind == 'publish' then
-    call('HSET', job_key(t.job), 'state', 'done', 'finished', int(now))
-elseif call('HINCRBY', job_key(t.job), 'left', -1) == 0 then
-    next_stage(t.job, 'publishing', 'publish')
+    close_job(j, 'done')
+else
+    j.left = j.left - 1
+    if j.left == 0 then
+        next_stage(j, 'publishing', 'publish')
+    end
 end
-touch(t.job)
+save_task(j, t)
+save_job(j)
 return {HELD}

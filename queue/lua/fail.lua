@@ -3,27 +3,31 @@
 --   the job's own bound holds, too), delay_us
 -- Reply: {HELD | LOST | CANCELLED}
 -- Keeps: I7, I9 (attempts are bounded; a failed job has a reason). A repeat is HELD.
-local t = load(ARGV[1])
-local kind, reason, tries = ARGV[3], ARGV[4], tonumber(ARGV[6])
-local verdict, is_repeat = check(t, ARGV[2], 'fail')
+local j, t = load(ARGV[1])
+local kind, reason = ARGV[3], ARGV[4]
+local verdict, is_repeat = check(j, t, ARGV[2], 'fail')
 if verdict ~= HELD or is_repeat then
     return {verdict}
 end
 
-call('HSET', t.key, 'reason_kind', kind, 'reason', reason, 'log', ARGV[5])
-tries = math.min(tries, tonumber(call('HGET', job_key(t.job), 'max_attempts')))
-if t.attempt >= tries then
+explain(j, t, kind, reason, ARGV[5])
+local tries = math.min(tonumber(ARGV[6]), j.max_attempts)
+local is_last = t.attempt >= tries
+if is_last then
     if tries > 1 then
         reason = string.format('task %s: given up after %d attempts, the last on worker %s: %s',
                                t.id, t.attempt, t.worker, reason)
     end
-    fail_job(t, 'fail', kind, reason)
-    chore(t.job, CHORE_MAX)
+    fail_job(j, t, 'fail', kind, reason)
 else
-    progress(t, 0)
-    leave(t)
-    call('HSET', t.key, 'closed', 'fail')
-    make_delayed(t, tonumber(ARGV[7]))
+    progress(j, t, 0)
+    leave(j, t)
+    t.closed = 'fail'
+    make_delayed(j, t, tonumber(ARGV[7]))
 end
-touch(t.job)
+save_task(j, t)
+save_job(j)
+if is_last then
+    chore(j.id, CHORE_MAX)
+end
 return {HELD}

@@ -3,12 +3,13 @@
 -- Reply: {HELD | LOST | CANCELLED}
 -- Keeps: I11; I10: the job's frames_done moves by the difference, so that it is always the sum over
 --   its tasks. May be repeated.
-local t = load(ARGV[1])
-local verdict = check(t, ARGV[2], 'renew') -- no lease is closed by a renew: never a repeat
+local j, t = load(ARGV[1])
+local verdict = check(j, t, ARGV[2], 'renew') -- no lease is closed by a renew: never a repeat
 if verdict == HELD then
-    call('ZADD', P .. ':leases', int(now + tonumber(ARGV[4])), t.ref)
-    if progress(t, tonumber(ARGV[3])) then
-        touch(t.job)
+    call('ZADD', P .. ':leases', now + tonumber(ARGV[4]), ARGV[1])
+    if progress(j, t, tonumber(ARGV[3])) then
+        save_task(j, t)
+        save_fields(j, 'frames_done', j.frames_done)
     end
 end
 return {verdict}

@@ -3,10 +3,10 @@
 -- Reply: {1 when there may be more, else 0, id, result, id, result, ...}
 -- Changes nothing.
 local job, kind, from, count = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local ids = call('ZRANGE', P .. ':tasks:' .. job, from, from + count - 1)
+local ids = call('ZRANGE', P .. ':order:' .. job, from, from + count - 1)
 local reply = {#ids == count and 1 or 0}
 for _, id in ipairs(ids) do
-    if call('HGET', task_key(job .. '/' .. id), 'kind') == kind then
+    if parse(id, call('HGET', P .. ':tasks:' .. job, id)).kind == kind then
         local result = call('HGET', P .. ':results:' .. job, id)
         if result then
             reply[#reply + 1] = id

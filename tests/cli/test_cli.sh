@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 unset TRANSCODE_REDIS
 
-verbs='run submit status list watch cancel retry probe plan profiles worker dispatcher'
+verbs='run submit status list queue tenant watch cancel retry probe plan profiles worker dispatcher'
 
 one_line() { # FILE: exactly one line on stderr, that names the program
     equal "lines of stderr" 1 "$(wc -l <"$1")"

@@ -137,7 +137,11 @@ static void submit(struct farm *f, const char *id, double chunk_s)
     cleanup(free_ptr) char *profile_text = bind_dump(&profile_type, profile);
     cleanup(free_ptr) char *options_text = bind_dump(&plan_options_type, &options);
     cleanup(free_ptr) char *ret_id = NULL;
-    struct job_spec spec = {(char *)id, "/in.mp4", f->output, profile_text, options_text};
+    struct job_spec spec = {.id = (char *)id,
+                            .input = "/in.mp4",
+                            .output = f->output,
+                            .profile = profile_text,
+                            .options = options_text};
     int r = queue_submit(f->q, &spec, &ret_id, &e);
     if (r != 1)
         fail_msg("submit: %d: %s", r, e.msg);

@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -21,6 +23,7 @@ static const struct {
     {"redis://u:p%40%2f:@h", NULL, "h", 6379, 0, "u", "p@/:"},
     {"redis://[::1]:70/2", NULL, "::1", 70, 2, NULL, NULL},
     {"redis://[fe80::2]", NULL, "fe80::2", 6379, 0, NULL, NULL},
+    {"rediss://u:p@h:7/1", NULL, "h", 7, 1, "u", "p"},
     {"unix:///run/redis.sock", "/run/redis.sock", NULL, 0, 0, NULL, NULL},
     {"unix:///a%20b?db=3", "/a b", NULL, 0, 3, NULL, NULL},
 };
@@ -41,7 +44,11 @@ static const char *const bad[] = {
     "unix:///",
     "unix:///s?x=1",
     "redis://h?x=1",
-    "rediss://h",
+    "redis-sentinel://h",
+    "redis-sentinel:///name",
+    "redis-sentinel://h,/name",
+    "redis-sentinel://h:x/name",
+    "redis-sentinel://h/name/x",
     "redis://u:p@",
     "redis://[::1]x",
 };
@@ -62,10 +69,11 @@ static void test_good(void **state)
         struct err e;
         assert_int_equal(address_parse(good[i].url, &a, &e), 0);
         equal(a.path, good[i].path);
-        equal(a.host, good[i].host);
+        equal(a.host.host, good[i].host);
         equal(a.user, good[i].user);
         equal(a.password, good[i].password);
-        assert_int_equal(a.port, good[i].port);
+        assert_int_equal(a.host.port, good[i].port);
+        assert_int_equal(a.is_tls, !strncmp(good[i].url, "rediss", 6));
         assert_int_equal(a.db, good[i].db);
         address_free(&a);
     }
@@ -86,8 +94,71 @@ static void test_bad(void **state)
     assert_int_equal(address_parse(NULL, &a, &e), -ERR_USAGE);
 }
 
+static void test_sentinels(void **state)
+{
+    (void)state;
+    struct address a;
+    struct err e;
+    assert_int_equal(
+        address_parse("redis-sentinel://u:p%40@h1,[::1]:70,h3:26380/farm%2d1/2", &a, &e), 0);
+    assert_int_equal(a.n_sentinels, 3);
+    assert_string_equal(a.sentinels[0].host, "h1");
+    assert_int_equal(a.sentinels[0].port, 26379);
+    assert_string_equal(a.sentinels[1].host, "::1");
+    assert_int_equal(a.sentinels[1].port, 70);
+    assert_int_equal(a.sentinels[2].port, 26380);
+    assert_string_equal(a.service, "farm-1");
+    assert_string_equal(a.user, "u");
+    assert_string_equal(a.password, "p@");
+    assert_int_equal(a.db, 2);
+    assert_null(a.host.host);
+    address_free(&a);
+    char many[256] = "redis-sentinel://h";
+    for (int i = 0; i < ADDRESS_SENTINELS_MAX; i++)
+        strcat(many, ",h");
+    strcat(many, "/n");
+    assert_int_equal(address_parse(many, &a, &e), -ERR_USAGE);
+}
+
+static void password_is(const char *url, const char *want)
+{
+    struct address a;
+    struct err e;
+    assert_int_equal(address_parse(url, &a, &e), 0);
+    assert_int_equal(address_add_password(&a, &e), 0);
+    equal(a.password, want);
+    address_free(&a);
+}
+
+static void test_password_outside(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/transcode-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_int_equal(write(fd, "from file\n", 10), 10);
+    close(fd);
+    password_is("redis://u@h", NULL);
+    setenv("TRANSCODE_REDIS_PASSWORD_FILE", path, 1);
+    password_is("redis://u@h", "from file");
+    setenv("TRANSCODE_REDIS_PASSWORD", "from env", 1);
+    password_is("redis://h", "from env");
+    password_is("redis://u:own@h", "own");
+    password_is("unix:///s", NULL);
+    unsetenv("TRANSCODE_REDIS_PASSWORD");
+    unlink(path);
+    struct address a;
+    struct err e;
+    assert_int_equal(address_parse("redis://h", &a, &e), 0);
+    assert_int_equal(address_add_password(&a, &e), -ERR_CONFIG);
+    assert_non_null(strstr(e.msg, path));
+    address_free(&a);
+    unsetenv("TRANSCODE_REDIS_PASSWORD_FILE");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good), cmocka_unit_test(test_bad)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good), cmocka_unit_test(test_bad),
+                                       cmocka_unit_test(test_sentinels),
+                                       cmocka_unit_test(test_password_outside)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

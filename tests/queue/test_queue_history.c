@@ -2,8 +2,9 @@
  * Random histories. A small model knows which token of a task is the last and how it was closed, so
  * it knows what every call must answer; I7 to I10 are read from the keys after every step by
  * invariants.lua, which knows nothing of the model; a call that must change nothing is held against
- * a digest of all keys. Somewhere in each history the server is killed and started again, and at
- * the end every job must come to an end.
+ * a digest of all keys. Which task a lease gives is held against the priorities and caps. Somewhere
+ * in each history the server is killed and started again, and at the end every job must come to an
+ * end.
  *
  *     test_queue_history [SEEDS [STEPS [FIRST_SEED]]]
  */
@@ -11,13 +12,14 @@
 
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/strbuf.h"
 #include "queue/handle.h"
 
 enum {
-    JOBS = 4,
+    JOBS = 5,
+    TENANTS = 2,
     VIDEO_TASKS = 5,
     HISTORY = 512,
-    MAX_ATTEMPTS = 4,
 };
 
 enum closing { OPEN, BY_COMMIT, BY_FAIL, BY_RELEASE, BY_LAPSE, BY_SWEEP };
@@ -36,7 +38,9 @@ static int n_history;
 static int64_t last_token;
 static char digest_sha[41], invariants_sha[41];
 static uint64_t random_state;
-static int seeds = 20, steps = 300, first_seed = 1;
+static int64_t running_max[TENANTS], open_max[TENANTS];
+static int max_attempts; /* of the jobs of one history: few, so that they are used up */
+static int seeds = 100, steps = 400, first_seed = 1;
 
 static uint32_t random_below(uint32_t n)
 {
@@ -53,27 +57,10 @@ static int must(int r)
     return r;
 }
 
-static void load_script(const char *text, char sha[41])
-{
-    redisReply *r = redisCommand(server.admin, "SCRIPT LOAD %s", text);
-    assert_int_equal(r->type, REDIS_REPLY_STRING);
-    memcpy(sha, r->str, 41);
-    freeReplyObject(r);
-}
-
 static void load_scripts(void)
 {
-    static char text[16384];
-    FILE *f = fopen(TESTS_DIR "/queue/invariants.lua", "r");
-    assert_non_null(f);
-    size_t n = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-    text[n] = 0;
-    load_script(text, invariants_sha);
-    load_script("local keys, all = redis.call('KEYS', '*'), {} table.sort(keys) "
-                "for i, k in ipairs(keys) do all[i] = k .. redis.call('DUMP', k) end "
-                "return redis.sha1hex(table.concat(all))",
-                digest_sha);
+    server_load(&server, TESTS_DIR "/queue/invariants.lua", invariants_sha);
+    server_load(&server, TESTS_DIR "/queue/digest.lua", digest_sha);
 }
 
 static void digest(char ret[41])
@@ -95,11 +82,36 @@ static void check_invariants(void)
     freeReplyObject(r);
 }
 
+static bool is_there(const char *job)
+{
+    return server_do(&server, "EXISTS " QUEUE_PREFIX ":job:%s", job) == 1;
+}
+
 static bool is_over(const char *job)
 {
     cleanup(job_free) struct job *j = NULL;
     must(queue_job_get(q, job, &j, &e));
     return j->state >= JOB_DONE;
+}
+
+/* Of the jobs "j0" to "j4" each has its tenant and priority. */
+static int tenant_of(const char *job)
+{
+    return (job[1] - '0') % TENANTS;
+}
+
+static int priority_of(const char *job)
+{
+    return 25 + 25 * ((job[1] - '0') % 3);
+}
+
+static const char *const tenants[TENANTS] = {"ann", "bob"};
+
+static const char *random_job(void)
+{
+    static char id[8];
+    snprintf(id, sizeof id, "j%u", random_below(JOBS));
+    return id;
 }
 
 /* Chores that an op leaves behind are done at once, so that the model need not know them. */
@@ -130,20 +142,37 @@ static struct held *pick_held(void)
 
 static void do_submit(void)
 {
-    char id[8];
-    snprintf(id, sizeof id, "j%u", random_below(JOBS));
-    struct job_spec spec = {.id = id, .input = "i", .output = "o", .profile = "{}"};
-    must(queue_submit(q, &spec, NULL, &e));
+    const char *id = random_job();
+    int tenant = tenant_of(id), open = 0;
+    struct job_spec spec = {.id = (char *)id,
+                            .input = "i",
+                            .output = "o",
+                            .profile = "{}",
+                            .tenant = (char *)tenants[tenant],
+                            .priority = priority_of(id)};
+    for (int i = 0; i < JOBS; i++) {
+        char other[16];
+        snprintf(other, sizeof other, "j%d", i);
+        open += tenant_of(other) == tenant && is_there(other) && !is_over(other);
+    }
+    bool is_new = !is_there(id);
+    int r = queue_submit(q, &spec, NULL, &e);
+    if (is_new && open >= open_max[tenant]) {
+        assert_int_equal(r, -ERR_RESOURCE);
+        assert_false(is_there(id));
+    } else {
+        assert_int_equal(must(r), is_new);
+    }
 }
 
 static void remember(struct lease *l)
 {
     assert_true(l->token > last_token);
-    assert_in_range(l->attempt, 1, MAX_ATTEMPTS);
+    assert_in_range(l->attempt, 1, max_attempts);
     last_token = l->token;
     for (int i = 0; i < n_history; i++) {
         struct held *h = &history[i];
-        if (strcmp(h->lease->job, l->job) || strcmp(h->lease->task, l->task))
+        if (!h->is_last || strcmp(h->lease->job, l->job) || strcmp(h->lease->task, l->task))
             continue;
         assert_int_not_equal(h->closing, OPEN); /* two holders */
         assert_int_not_equal(h->closing, BY_COMMIT);
@@ -157,16 +186,46 @@ static void remember(struct lease *l)
     history[n_history++] = (struct held){l, OPEN, true};
 }
 
+static bool is_of(const struct lease *l, enum task_class class)
+{
+    return task_kind_class(l->kind) == class;
+}
+
+/* The highest priority of a task of the class that can be given; -1: there is none. */
+static int best_priority(enum task_class class)
+{
+    int best = -1, running[TENANTS] = {0};
+    for (int i = 0; i < n_history; i++)
+        if (history[i].closing == OPEN && is_of(history[i].lease, TASK_CLASS_WORKER))
+            running[tenant_of(history[i].lease->job)]++;
+    for (int i = 0; i < JOBS; i++) {
+        char job[16];
+        snprintf(job, sizeof job, "j%d", i);
+        int t = tenant_of(job), priority = priority_of(job);
+        bool is_capped =
+            class == TASK_CLASS_WORKER && running_max[t] && running[t] >= running_max[t];
+        if (!is_capped && priority > best &&
+            server_do(&server, "ZCARD " QUEUE_PREFIX ":ready:%s:%d:%s",
+                      class == TASK_CLASS_WORKER ? "worker" : "dispatcher", priority,
+                      tenants[t]) > 0)
+            best = priority;
+    }
+    return best;
+}
+
 static int lease_one(enum task_class class)
 {
-    bool has_ready = server_do(&server, "ZCARD " QUEUE_PREFIX ":ready:%s",
-                               class == TASK_CLASS_WORKER ? "worker" : "dispatcher") > 0;
+    int best = best_priority(class);
+    bool has_delayed = server_do(&server, "ZCARD " QUEUE_PREFIX ":delayed") > 0; /* due by now? */
     struct lease *l = NULL;
     int r = must(queue_lease(q, class, "w", 0, &l, &e));
-    assert_true(r || !has_ready);
-    if (r)
-        remember(l);
-    return r;
+    assert_true(r == (best >= 0) || (r && has_delayed));
+    if (!r)
+        return 0;
+    assert_true(l->spec.priority == best || (l->spec.priority > best && has_delayed));
+    assert_string_equal(l->spec.tenant, tenants[tenant_of(l->job)]);
+    remember(l);
+    return 1;
 }
 
 static void do_lease(void)
@@ -197,9 +256,28 @@ static int next_task(void *arg, struct task_spec *ret)
     return i <= VIDEO_TASKS;
 }
 
+/* The last step of a plan's commit alone, by a caller for whom the steps before went through. */
+static int commit_plan_late(const struct lease *l)
+{
+    cleanup(request_free) struct request argv = {0};
+    cleanup(reply_free) redisReply *reply = NULL;
+    cleanup(free_ptr) char *ref = xasprintf("%s/%s", l->job, l->task);
+    request_string(&argv, ref);
+    request_int(&argv, l->token);
+    request_string(&argv, "{}");
+    request_int(&argv, VIDEO_TASKS + 1);
+    request_int(&argv, 0);
+    int r = queue_script(q, "plan_commit", &argv, 2, &reply, &e);
+    return r < 0 ? r : (int)reply_int(reply, 0);
+}
+
+static bool is_late; /* the holder whose call is made has no lease any more */
+
 static int commit(const struct lease *l)
 {
     int i = 0;
+    if (is_late && l->kind == TASK_PLAN && random_below(2))
+        return commit_plan_late(l);
     return l->kind == TASK_PLAN ? queue_commit_plan(q, l, "{}", next_task, &i, &e)
                                 : queue_commit(q, l, "{}", NULL, 0, &e);
 }
@@ -248,6 +326,7 @@ static void call_holder(struct held *h, int op)
     bool is_change;
     int want = expected(h, ops[op].closing, &is_change);
     char before[41], after[41];
+    is_late = !is_change;
     digest(before);
     assert_int_equal(must(ops[op].call(h->lease)), want);
     digest(after);
@@ -260,7 +339,7 @@ static void call_holder(struct held *h, int op)
     h->closing = ops[op].closing;
     if (h->closing != BY_FAIL)
         return;
-    int tries = fail_kind == ERR_INPUT ? 1 : fail_kind == ERR_BUG ? 2 : MAX_ATTEMPTS;
+    int tries = fail_kind == ERR_INPUT ? 1 : fail_kind == ERR_BUG ? 2 : max_attempts;
     assert_int_equal(is_over(h->lease->job), h->lease->attempt >= tries);
     if (is_over(h->lease->job))
         sweep(h->lease->job);
@@ -279,10 +358,12 @@ static void do_lapse(void)
     struct held *h = pick_held();
     if (!h || h->closing != OPEN)
         return;
+    /* However slow this machine is, the server was not away. */
+    server_do(&server, "DEL " QUEUE_PREFIX ":beat " QUEUE_PREFIX ":mercy");
     server_do(&server, "ZADD " QUEUE_PREFIX ":leases 1 %s/%s", h->lease->job, h->lease->task);
     drain();
     h->closing = BY_LAPSE;
-    assert_int_equal(is_over(h->lease->job), h->lease->attempt >= MAX_ATTEMPTS);
+    assert_int_equal(is_over(h->lease->job), h->lease->attempt >= max_attempts);
     if (is_over(h->lease->job))
         sweep(h->lease->job);
 }
@@ -297,9 +378,8 @@ static void do_promote(void)
 
 static void do_cancel(void)
 {
-    char id[8];
-    snprintf(id, sizeof id, "j%u", random_below(JOBS));
-    if (server_do(&server, "EXISTS " QUEUE_PREFIX ":job:%s", id) == 0)
+    const char *id = random_job();
+    if (!is_there(id))
         return;
     bool was_over = is_over(id);
     assert_int_equal(must(queue_cancel(q, id, &e)), !was_over);
@@ -309,15 +389,52 @@ static void do_cancel(void)
 
 static void do_retry(void)
 {
-    char id[8];
-    snprintf(id, sizeof id, "j%u", random_below(JOBS));
-    if (server_do(&server, "EXISTS " QUEUE_PREFIX ":job:%s", id) == 0)
+    const char *id = random_job();
+    if (!is_there(id))
         return;
     cleanup(job_free) struct job *j = NULL;
     must(queue_job_get(q, id, &j, &e));
     bool can = j->state == JOB_FAILED || j->state == JOB_CANCELLED;
     assert_int_equal(must(queue_retry(q, id, &e)), can);
     assert_int_equal(is_over(id), j->state == JOB_DONE);
+}
+
+/* The deadline of a going job passes, or the time that an ended one is kept. */
+static void do_due(void)
+{
+    const char *id = random_job();
+    if (!is_there(id))
+        return;
+    bool was_over = is_over(id);
+    if (!was_over)
+        server_do(&server, "HSET " QUEUE_PREFIX ":job:%s deadline 1", id);
+    server_do(&server, "ZADD " QUEUE_PREFIX ":due 1 %s", id);
+    drain();
+    assert_int_equal(is_there(id), !was_over);
+    sweep(id);
+    for (int i = 0; was_over && i < n_history; i++)
+        if (!strcmp(history[i].lease->job, id))
+            history[i].is_last = false; /* whatever comes under this id is another job */
+    if (was_over)
+        return;
+    cleanup(job_free) struct job *j = NULL;
+    must(queue_job_get(q, id, &j, &e));
+    assert_int_equal(j->state, JOB_FAILED);
+    assert_non_null(strstr(j->reason, "deadline"));
+}
+
+static void set_tenant(int t, int64_t running, int64_t open)
+{
+    struct queue_tenant now;
+    running_max[t] = running;
+    open_max[t] = open;
+    must(queue_tenant_set(q, tenants[t], &(struct queue_tenant){1 + t, running, open, 0, 0}, &now,
+                          &e));
+}
+
+static void do_tenant(void)
+{
+    set_tenant((int)random_below(TENANTS), random_below(4), 1 + random_below(4));
 }
 
 static void do_flush(void)
@@ -340,9 +457,9 @@ static void do_release_all(void)
 static const struct {
     void (*step)(void);
     uint32_t odds;
-} rows[] = {{do_submit, 6}, {do_lease, 40},     {do_lease_again, 3}, {do_holder, 60},
-            {do_lapse, 8},  {do_promote, 8},    {do_cancel, 3},      {do_retry, 6},
-            {do_flush, 1},  {do_release_all, 1}};
+} rows[] = {{do_submit, 6}, {do_lease, 40},      {do_lease_again, 3}, {do_holder, 60},
+            {do_lapse, 8},  {do_promote, 8},     {do_cancel, 3},      {do_retry, 6},
+            {do_flush, 1},  {do_release_all, 1}, {do_due, 3},         {do_tenant, 2}};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static void random_step(void)
@@ -395,6 +512,9 @@ static void begin(uint64_t seed)
     while (n_history)
         lease_free(&history[--n_history].lease);
     last_token = 0;
+    q->options.max_attempts = max_attempts = 2 + (int)(seed % 3);
+    for (int t = 0; t < TENANTS; t++)
+        set_tenant(t, 0, JOBS);
 }
 
 static void test_histories(void **state)
@@ -413,7 +533,7 @@ static void test_histories(void **state)
         }
         finish_all();
         int64_t cursor = 0;
-        must(queue_job_list(q, &cursor, 100, expect_over, NULL, &e));
+        must(queue_job_list(q, &cursor, 100, NULL, expect_over, NULL, &e));
     }
     begin(1);
     print_message("%d histories of %d steps in %.1f s\n", seeds, steps,
@@ -428,8 +548,7 @@ int main(int argc, char **argv)
     log_init(LOG_ERROR, "test");
     server_start(&server);
     load_scripts();
-    struct queue_options options = {.max_attempts = MAX_ATTEMPTS};
-    if (queue_open(server.url, &options, &q, &e) < 0) {
+    if (queue_open(server.url, NULL, &q, &e) < 0) {
         fprintf(stderr, "%s\n", e.msg);
         return 1;
     }

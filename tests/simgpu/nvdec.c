@@ -113,6 +113,7 @@ static CUresult open_software(struct decoder *d)
     d->software->opaque = d;
     d->software->get_buffer2 = give_buffer;
     d->software->thread_count = 1;
+    d->software->thread_type = 0;
     d->software->apply_cropping = 0;
     d->software->width = (int)d->stream.width;
     d->software->height = (int)d->stream.height;
@@ -122,7 +123,7 @@ static CUresult open_software(struct decoder *d)
 /* Bytes of a picture in 4:2:0, rows `pitch` apart. */
 static size_t picture_bytes(const struct decoder *d)
 {
-    return d->pitch * (d->height + (d->height + 1) / 2);
+    return d->pitch * (d->height + d->height / 2);
 }
 
 static CUresult take_memory(struct decoder *d)
@@ -190,10 +191,10 @@ static struct decoder *new_decoder(const CUVIDDECODECREATEINFO *info)
                                       (int)info->ChromaFormat};
     d->surface_count = (unsigned)info->ulNumDecodeSurfaces;
     d->output_count = (unsigned)info->ulNumOutputSurfaces;
-    d->width = (unsigned)info->ulTargetWidth;
-    d->height = (unsigned)info->ulTargetHeight;
+    d->width = (unsigned)(info->ulTargetWidth + 1) & ~1u;
+    d->height = (unsigned)(info->ulTargetHeight + 1) & ~1u;
     d->is_deep = info->OutputFormat == cudaVideoSurfaceFormat_P016;
-    d->pitch = ((d->width + 1) / 2 * 2 * (d->is_deep ? 2 : 1) + PITCH - 1) / PITCH * PITCH;
+    d->pitch = (d->width * (d->is_deep ? 2 : 1) + PITCH - 1) / PITCH * PITCH;
     d->current = -1;
     return d;
 }

@@ -20,7 +20,7 @@ bool nvdec_is_supported(int device, CUVIDDECODECAPS *caps, unsigned width, unsig
 struct nvdec_picture {
     uint8_t *data;
     size_t pitch;
-    unsigned width, height;
+    unsigned width, height; /* even: the card rounds up, and chroma begins after that */
     bool is_deep;
 };
 

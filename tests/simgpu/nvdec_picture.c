@@ -6,7 +6,7 @@
 
 static void fill_black(const struct nvdec_picture *to)
 {
-    size_t luma = to->pitch * to->height, chroma = to->pitch * ((to->height + 1) / 2);
+    size_t luma = to->pitch * to->height, chroma = to->pitch * (to->height / 2);
     memset(to->data, 0, luma);
     memset(to->data + luma, 0x80, chroma);
 }
@@ -35,13 +35,13 @@ void nvdec_picture_fill(const struct nvdec_picture *to, const AVFrame *from)
         return;
     }
     int shift = 16 - format->comp[0].depth, bytes = to->is_deep ? 2 : 1;
-    unsigned chroma_width = (to->width + 1) / 2;
+    unsigned chroma_width = to->width / 2;
     for (unsigned y = 0; y < to->height; y++)
         put_row(to->data + y * to->pitch, from->data[0] + (ptrdiff_t)y * from->linesize[0],
                 to->width, 1, shift, to->is_deep);
     uint8_t *chroma = to->data + to->pitch * to->height;
     for (int c = 1; c < 3; c++)
-        for (unsigned y = 0; y < (to->height + 1) / 2; y++)
+        for (unsigned y = 0; y < to->height / 2; y++)
             put_row(chroma + y * to->pitch + (c - 1) * bytes,
                     from->data[c] + (ptrdiff_t)y * from->linesize[c], chroma_width, 2, shift,
                     to->is_deep);

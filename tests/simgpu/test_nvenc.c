@@ -70,7 +70,7 @@ static void all_round_trips(const struct nvenc_clip_options *o, size_t n)
     char types[NVENC_CLIP_MAX + 1];
     for (size_t i = 0; i < n; i++) {
         double db = round_trip(&o[i], 20, types);
-        nvenc_check(db > 38, "%s %s: %.1f dB", o[i].encoder, o[i].options, db);
+        nvenc_check(db > 34, "%s %s: %.1f dB", o[i].encoder, o[i].options, db);
     }
 }
 
@@ -311,12 +311,14 @@ static int open_three(void)
 {
     struct nvenc_clip c[3];
     struct nvenc_clip_options o = {.encoder = getenv("ENCODER"), .format = AV_PIX_FMT_NV12};
-    int rc = 0, expect = AVERROR(atoi(getenv("ERROR")));
+    int rc = 0, n = 0, expect = AVERROR(atoi(getenv("ERROR")));
     av_log_set_callback(listen);
-    for (int i = 0; i < 3 && rc == 0; i++)
-        rc = nvenc_clip_try(&c[i], &o);
+    while (n < 3 && rc == 0)
+        rc = nvenc_clip_try(&c[n++], &o);
     nvenc_check(rc == expect, "%s, not %s: %s", av_err2str(rc), av_err2str(expect), said);
     nvenc_check(strstr(said, getenv("TEXT")), "%s", said);
+    while (n > 0)
+        nvenc_clip_close(&c[--n]);
     return 0;
 }
 

@@ -197,6 +197,8 @@ static char *output_of(const char *id)
     return xasprintf("%s/%s", base, id);
 }
 
+static const char *tenant; /* of the next job; NULL: the default one */
+
 static void submit(const char *id, const char *input)
 {
     struct err e = {0};
@@ -210,7 +212,8 @@ static void submit(const char *id, const char *input)
                             .input = (char *)input,
                             .output = output,
                             .profile = bind_dump(&profile_type, profile),
-                            .options = bind_dump(&plan_options_type, &plan_options)};
+                            .options = bind_dump(&plan_options_type, &plan_options),
+                            .tenant = (char *)tenant};
     if (queue_submit(queue, &spec, &ret_id, &e) != 1)
         fail_msg("%s", e.msg);
     free(spec.profile);
@@ -398,6 +401,72 @@ static void test_worker_stopped(void **unused)
     start_worker();
     finish_well("stopped");
     expect_calm_output("stopped");
+}
+
+/* A second signal does not wait for the grace time; what was given back is not charged. */
+static void test_worker_stopped_twice(void **unused)
+{
+    (void)unused;
+    double grace_s = agent_options.grace_s;
+    stop_worker(SIGTERM);
+    agent_options.grace_s = 600;
+    start_worker();
+    submit("twice", clip);
+    wait_for_session("twice/video/");
+    kill(worker, SIGTERM);
+    clock_sleep_us(50000);
+    int status = stop_worker(SIGTERM);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), ERR_CANCELLED);
+    struct err e = {0};
+    struct lease *l = NULL;
+    if (queue_lease(queue, TASK_CLASS_WORKER, "test", 0, &l, &e) != 1)
+        fail_msg("nothing was given back: %s", e.msg);
+    assert_int_equal(l->attempt, 1);
+    assert_int_equal(queue_release(queue, l, &e), LEASE_HELD);
+    lease_free(&l);
+    agent_options.grace_s = grace_s;
+    start_worker();
+    finish_well("twice");
+    expect_calm_output("twice");
+}
+
+/* Collects the sessions that are seen at work for a job until it has ended. */
+static int watch_sessions(const char *id, int pids[64])
+{
+    int n = 0;
+    cleanup(free_ptr) char *title = xasprintf("%s/", id);
+    for (enum job_state state = JOB_PROBING; state < JOB_DONE; clock_sleep_us(2000)) {
+        int pid = find_session(worker, title), i = 0;
+        while (i < n && pids[i] != pid)
+            i++;
+        if (pid && i == n && n < 64)
+            pids[n++] = pid;
+        struct job *job = get_job(id);
+        state = job->state;
+        job_free(&job);
+    }
+    return n;
+}
+
+/* No session that has seen one tenant's work gets another's. */
+static void test_tenants(void **unused)
+{
+    (void)unused;
+    int ann[64], bob[64];
+    tenant = "ann";
+    submit("of-ann", clip);
+    int n_ann = watch_sessions("of-ann", ann);
+    tenant = "bob";
+    submit("of-bob", clip);
+    int n_bob = watch_sessions("of-bob", bob);
+    tenant = NULL;
+    finish_well("of-bob");
+    expect_calm_output("of-bob");
+    assert_true(n_ann > 0 && n_bob > 0);
+    for (int i = 0; i < n_ann; i++)
+        for (int k = 0; k < n_bob; k++)
+            assert_int_not_equal(ann[i], bob[k]);
 }
 
 /* An agent that is killed takes its sessions with it; what it held comes back, its scratch goes. */
@@ -679,13 +748,22 @@ int main(int argc, char **argv)
         return session_main(&e) < 0;
     log_init(getenv("TEST_LOG") ? LOG_DEBUG : LOG_ERROR, "");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calm),           cmocka_unit_test(test_session_killed),
-        cmocka_unit_test(test_session_hangs),  cmocka_unit_test(test_queue_away),
-        cmocka_unit_test(test_worker_stopped), cmocka_unit_test(test_worker_killed),
-        cmocka_unit_test(test_exclusive),      cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_bad_input),      cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_overtime),       cmocka_unit_test(test_what_sessions_get),
-        cmocka_unit_test(test_probe),          cmocka_unit_test(test_drained_idle),
+        cmocka_unit_test(test_calm),
+        cmocka_unit_test(test_session_killed),
+        cmocka_unit_test(test_session_hangs),
+        cmocka_unit_test(test_queue_away),
+        cmocka_unit_test(test_worker_stopped),
+        cmocka_unit_test(test_worker_killed),
+        cmocka_unit_test(test_worker_stopped_twice),
+        cmocka_unit_test(test_tenants),
+        cmocka_unit_test(test_exclusive),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_overtime),
+        cmocka_unit_test(test_what_sessions_get),
+        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_drained_idle),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

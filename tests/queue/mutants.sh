@@ -1,0 +1,84 @@
+#!/bin/bash
+# Does the property test see what it is there to see? Each guard of the scripts is taken away in turn,
+# and test_queue_history must fail. A guard that can be removed unseen is printed and fails this.
+#
+#     tests/queue/mutants.sh [SEEDS [STEPS]]     25 seeds of 300 steps by default
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 2
+seeds=${1:-25} steps=${2:-300}
+work=$(mktemp -d "${TMPDIR:-/tmp}/transcode-mutants.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+read -ra flags < <(pkg-config --cflags --libs hiredis jansson yaml-0.1 cmocka)
+
+# FILE, the text that is the guard, the text in its place.
+mutants=(
+    "renew|check(j, t, ARGV[2], 'renew')|check(j, t, t and t.token, 'renew')"
+    "commit|check(j, t, ARGV[2], 'commit')|check(j, t, t and t.token, 'commit')"
+    "fail|check(j, t, ARGV[2], 'fail')|check(j, t, t and t.token, 'fail')"
+    "release|check(j, t, ARGV[2], 'release')|check(j, t, t and t.token, 'release')"
+    "plan_batch|check(j, t, ARGV[2], 'commit')|check(j, t, t and t.token, 'commit')"
+    "plan_commit|check(j, t, ARGV[2], 'commit')|check(j, t, t and t.token, 'commit')"
+    "commit|verdict ~= HELD or is_repeat|verdict ~= HELD"
+    "fail|verdict ~= HELD or is_repeat|verdict ~= HELD"
+    "release|HELD and not is_repeat|HELD"
+    "plan_commit|if is_repeat then|if false then"
+    "_lib|if t.closed == op then|if false then"
+    "_lib|t.closed == 'sweep' and CANCELLED or LOST|LOST"
+    "lease|if n ~= nonce then|if true then"
+    "lease|'leased', t.attempt + 1|'leased', t.attempt"
+    "lease|tonumber(v[1] or 0) < cap|true"
+    "_keep|t.attempt >= j.max_attempts|false"
+    "fail|math.min(tonumber(ARGV[6]), j.max_attempts)|tonumber(ARGV[6])"
+    "_keep|        t.closed = 'lapse'|        t.closed = 'lapse' t.state = 'ready' if true then return end"
+    "_keep|tasks_due('delayed', n, promote)|0"
+    "_keep|            expire(id)|            call('ZREM', P .. ':due', id)"
+    "_keep|call('ZREM', P .. ':jobs', id)|"
+    "commit|if j.left == 0 then|if j.left == -1 then"
+    "_end|    call('SADD', P .. ':chores', j.id)|"
+    "_end|call('ZADD', P .. ':dead', now, j.id .. '/' .. t.id)|"
+    "_move|        uncap(j.tenant)|"
+    "_move|call('HINCRBY', P .. ':tenant:' .. j.tenant, 'open', -1)|"
+    "_move|'NX', now - priority * AGE_US|'NX', now"
+    "_move|call('SREM', P .. ':capped:' .. j.tenant, band)|"
+    "submit|if open >= open_max then|if false then"
+    "retry|call('HINCRBY', P .. ':tenant:' .. j.tenant, 'open', 1)|"
+    "retry|call('ZREM', P .. ':due', id)|"
+)
+
+build() { # FOLDER OF LUA: $work/test of these scripts
+    cmake -DOUT="$work/lua.c" -DSYMBOL=queue_lua "-DFILES=$(printf '%s;' "$1"/*.lua)" \
+        -P common/embed_write.cmake &&
+        cc -I. -D_GNU_SOURCE -o "$work/test" "$work/lua.c" "$work"/*.o "${flags[@]}" -lpthread -lm
+}
+
+history() { timeout 120 "$work/test" "$seeds" "$steps" >"$work/log" 2>&1; }
+
+for source in common/*.c queue/*.c tests/queue/test_queue_history.c; do
+    cc -O1 -I. -D_GNU_SOURCE -DTRANSCODE_VERSION='"0"' -DTESTS_DIR="\"$PWD/tests\"" -c "$source" \
+        -o "$work/$(basename "$source" .c).o" "${flags[@]}" || exit 1
+done
+build queue/lua || exit 1
+history || { tail -n 5 "$work/log"; echo "the test fails before anything is removed"; exit 1; }
+
+unseen=0
+for mutant in "${mutants[@]}"; do
+    IFS='|' read -r file guard instead <<<"$mutant"
+    rm -rf "$work/lua" && cp -r queue/lua "$work/lua"
+    python3 - "$work/lua/$file.lua" "$guard" "$instead" <<'PYTHON' || exit 1
+import sys
+path, guard, instead = sys.argv[1:]
+text = open(path).read()
+if guard not in text:
+    sys.exit(f"{path}: there is no {guard!r} (any more)")
+open(path, "w").write(text.replace(guard, instead))
+PYTHON
+    build "$work/lua" || exit 1
+    if history; then
+        unseen=$((unseen + 1))
+        echo "UNSEEN  $file: $guard"
+    else
+        echo "seen    $file: $guard ($(grep -oE 'seed [0-9]+' "$work/log" | tail -n 1))"
+    fi
+done
+echo "${#mutants[@]} guards removed, $unseen of them unseen"
+[ $unseen -eq 0 ]
