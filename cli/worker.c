@@ -39,8 +39,8 @@ static const struct opt options[] = {
      .offset = offsetof(struct worker_options, device),
      .argument = "DEVICE",
      .fallback = "cpu",
-     .complete = "cpu",
-     .help = "what decodes, scales and encodes"},
+     .complete = "cpu cuda auto",
+     .help = "what decodes, scales and encodes: cpu; cuda or cuda:N; auto, a GPU where one works"},
     {.name = "sessions",
      .letter = 'n',
      .type = OPT_INT,
@@ -74,7 +74,10 @@ const struct opt_verb verb_worker = {
     .summary = "serve a queue: probe, encode and package on this machine",
     .details =
         "SIGTERM drains: nothing new is leased, running tasks get the grace time, the rest is "
-        "given back to the queue and the exit code is 6. A second one stops at once.",
+        "given back to the queue and the exit code is 6. A second one stops at once.\n\n"
+        "Sessions get no environment but locale, LD_LIBRARY_PATH, CUDA_* and NVIDIA_* variables, "
+        "and "
+        "those that TRANSCODE_SESSION_ENV names, separated by blanks.",
     .opts = options,
     .size = sizeof(struct worker_options),
     .run = worker_run,
