@@ -266,8 +266,10 @@ static const struct simgpu_part parts[] = {{"all", all}, {0}};
 static void api_keeps_its_rules(void **state)
 {
     (void)state;
-    if (!nvenc_clip_can("h264_nvenc"))
+    if (!nvenc_clip_can("h264_nvenc")) {
+        print_message("skipped: the simulated NVENC is not here\n");
         skip();
+    }
     assert_int_equal(simgpu_run("all", (const char *[]){"SIMGPU_NVENC_MPPS=0", NULL}, NULL), 0);
 }
 

@@ -180,7 +180,7 @@ static void need(const char *encoder)
 {
     if (nvenc_clip_can(encoder))
         return;
-    print_message("the simulated NVENC or libav's %s is not here\n", encoder);
+    print_message("skipped: the simulated NVENC or libav's %s is not here\n", encoder);
     skip();
 }
 
