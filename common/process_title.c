@@ -18,7 +18,7 @@ enum { TITLE_MAX = 256 };
 
 static char *area; /* the strings' old place; set once, before there are threads */
 static size_t area_size;
-static char **moved_argv;
+static char **moved_argv, **moved_environ; /* kept: setenv() may put another in its place */
 
 /* Extends the area by the strings that follow it without a gap. */
 static void extend_area(char *const *strings)
@@ -53,7 +53,7 @@ char **process_title_init(int argc, char **argv)
     extend_area(argv);
     extend_area(environ);
     moved_argv = copy_strings(argv);
-    environ = copy_strings(environ);
+    environ = moved_environ = copy_strings(environ);
     char *slash = strrchr(moved_argv[0], '/');
     program_invocation_name = moved_argv[0];
     program_invocation_short_name = slash ? slash + 1 : moved_argv[0];
