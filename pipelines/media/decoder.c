@@ -78,12 +78,6 @@ void decoder_close(struct decoder **d)
     free_ptr(d);
 }
 
-void decoder_flush(struct decoder *d)
-{
-    avcodec_flush_buffers(d->ctx);
-    d->last = INT64_MIN;
-}
-
 int decoder_send(struct decoder *d, const AVPacket *pkt, bool is_unneeded, struct err *e)
 {
     d->ctx->skip_frame = is_unneeded ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;

@@ -1,5 +1,6 @@
 /* One video decoder: packets in, frames out in display order, times in ticks from the job's origin.
- * Thread: one. */
+ * It is opened anew after a seek: a flushed one is not always as good (FFmpeg 7.1's HEVC). Thread:
+ * one. */
 #pragma once
 #include <libavformat/avformat.h>
 
@@ -14,7 +15,6 @@ struct decoder;
 int decoder_open(const AVStream *stream, int64_t origin, const struct device *device,
                  const struct limits *limits, struct decoder **ret, struct err *e);
 void decoder_close(struct decoder **d);
-void decoder_flush(struct decoder *d); /* after a seek */
 
 /* NULL: end of stream. Damaged data is not an error: it is counted. is_unneeded: frames of this
  * packet will be dropped, so that those nothing refers to need not be decoded. */
