@@ -72,7 +72,7 @@ for ((i = 0; i < rounds; i++)); do
     side ffmpeg by_ffmpeg film.mp4
     side ours by_us film.mp4
     side chunk-16s by_us film.mp4 --chunk 16
-    side unchunked by_us film.mp4 --chunk 100000
+    side unchunked by_us film.mp4 --chunk 86400
     side chunk-4s by_us film.mp4 --chunk 4
 done
 side long-gop by_us long-gop.mp4
