@@ -77,16 +77,17 @@ for ((i = 0; i < rounds; i++)); do
 done
 side long-gop by_us long-gop.mp4
 
-# Chunks of one frame in one session: what 50 more of them cost, divided by 50.
+# Chunks of one frame in one session (a frame a second, segments of a second): what 50 more of them
+# cost, divided by 50.
 for n in 10 60; do
-    [ -s "$work/frames-$n.mp4" ] || ffmpeg -nostdin -v error -y -i "$work/film.mp4" -frames:v $n -an \
+    [ -s "$work/frames-$n.mp4" ] || ffmpeg -nostdin -v error -y -i "$work/film.mp4" -frames:v $n -an -vf setpts=N/TB -r 1 \
         -c:v libx264 -preset veryfast -crf 20 -g 1 "$work/frames-$n.mp4"
 done
 for ((i = 0; i < rounds; i++)); do
     for n in 10 60; do
         rm -rf "$work/frames-$n"
         timed "frames-$n" "$TRANSCODE" run "$work/frames-$n.mp4" -o "$work/frames-$n" --quiet \
-            --profile "$bench/one-frame.yaml" --chunk 0.01 --sessions 1
+            --profile "$bench/one-frame.yaml" --chunk 1 --sessions 1
     done
 done
 
