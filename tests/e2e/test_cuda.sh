@@ -41,6 +41,9 @@ same_timing() {
 
 # HDR becomes SDR by the same kernel on both devices.
 tonemapped() { # PIXEL-FORMAT
+    if ! grep -aq '^[.]entry tonemap\|[.]visible [.]entry tonemap' "$TRANSCODE"; then
+        skip "the program was built without a CUDA compiler"
+    fi
     clip in.mp4 2 -pix_fmt "$1" -c:v libx265 -x265-params log-level=error -color_primaries bt2020 \
         -color_trc smpte2084 -colorspace bt2020nc -tag:v hvc1
     run in.mp4

@@ -165,13 +165,7 @@ static int open_device(AVBufferRef **ret)
     return av_hwdevice_ctx_create(ret, AV_HWDEVICE_TYPE_CUDA, NULL, NULL, 0);
 }
 
-/* x265 4.1 (beside FFmpeg 7) crashes now and then with slices where it can start no thread pool. */
-#if LIBAVCODEC_VERSION_MAJOR < 61
-#define X265_SLICES "\\:slices=3"
-#else
-#define X265_SLICES ""
-#endif
-
+/* No slices in HEVC: x265 crashes now and then with them where it can start no thread pool. */
 /* No odd heights: the card's chroma begins on an even line, libav looks for it one line earlier. */
 static const struct stream {
     const char *name;
@@ -191,7 +185,7 @@ static const struct stream {
      {.codec = "libx265",
       .gop = 12,
       .video_options = "x265-params=open-gop=1\\:scaling-list=default\\:bframes=6\\:rc-"
-                       "lookahead=12" X265_SLICES}},
+                       "lookahead=12"}},
     {"hevc-tools",
      {.codec = "libx265",
       .video_options = "x265-params=ref=6\\:rect=1\\:amp=1\\:tskip=1\\:weightb=1\\:wpp=1"}},
