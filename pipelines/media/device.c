@@ -14,7 +14,8 @@ struct kind {
     const char *name;
     enum AVHWDeviceType type;
     enum AVPixelFormat pix_fmt;
-    const char *encoders[4][2]; /* of the profile, of this device; unlisted: the same, if is_open */
+    const char
+        *encoders[4][2]; /* of the profile, of this device; unlisted: as takes_any_encoder says */
     bool takes_any_encoder;
     const char *deinterlacers[3]; /* the first that this libavfilter has */
     const char *scale;            /* printf: width, height, pixel format */
@@ -49,7 +50,6 @@ static const struct kind kinds[] = {
 
 struct device {
     const struct kind *kind;
-    int index;
     char *name;
     char *model; /* "NVIDIA L4"; NULL on the CPU */
     AVBufferRef *context;
@@ -59,7 +59,6 @@ static int open_kind(const struct kind *kind, int index, struct device **ret, st
 {
     cleanup(device_close) struct device *d = xcalloc(1, sizeof *d);
     d->kind = kind;
-    d->index = index;
     if (kind->type == AV_HWDEVICE_TYPE_NONE) {
         d->name = xstrdup(kind->name);
         *ret = take(d);
@@ -143,9 +142,9 @@ int device_encoder(const struct device *d, const char *encoder, const char **ret
             *ret = d->kind->encoders[i][1];
     if (*ret && avcodec_find_encoder_by_name(*ret))
         return 0;
-    return err_set(e, ERR_DEVICE, "device %s: %s %s%s; choose another encoder or --device cpu",
+    return err_set(e, ERR_DEVICE, "device %s: %s %s; choose another encoder or --device cpu",
                    d->name, *ret ? "this libavcodec has no" : "nothing here does the work of",
-                   *ret ? *ret : encoder, "");
+                   *ret ? *ret : encoder);
 }
 
 /* Semi-planar formats are what the video engines work on. */
