@@ -18,7 +18,9 @@ enum { TITLE_MAX = 256 };
 
 static char *area; /* the strings' old place; set once, before there are threads */
 static size_t area_size;
-static char **moved_argv, **moved_environ; /* kept: setenv() may put another in its place */
+static char **moved_argv;
+/* Never read, but kept, for LeakSanitizer to find it when setenv() puts another in its place. */
+static char **moved_environ __attribute__((used));
 
 /* Extends the area by the strings that follow it without a gap. */
 static void extend_area(char *const *strings)
