@@ -1,6 +1,7 @@
 /*
  * All renditions of a chunk are encoded side by side from one decode, and what the queue counts is
- * the slowest of them: one bar therefore holds for every rendition that is named after it.
+ * source frames that the slowest of them has taken: the bar holds for every rendition, and each is
+ * named with its own frames so far, which are fewer or more where it has a frame rate of its own.
  * Speed counts from the first frame seen, so that a resumed job does not boast of what an earlier
  * run did.
  */
@@ -30,7 +31,7 @@ struct progress {
     bool is_quiet, is_terminal, has_open_line, has_ended;
     int64_t shown_us;
     int64_t first_us, first_frames; /* where counting began; first_us 0: not yet */
-    char *renditions;               /* "1080p 720p audio-96k"; NULL until planned */
+    struct plan *plan;              /* NULL until planned */
     double duration_s;              /* of the source; 0 until probed */
 };
 
@@ -57,7 +58,7 @@ void progress_free(struct progress **p)
     if ((*p)->has_open_line)
         fputc('\n', (*p)->out);
     fflush((*p)->out);
-    free((*p)->renditions);
+    bind_free(&plan_type, &(*p)->plan);
     free(*p);
     *p = NULL;
 }
@@ -68,20 +69,6 @@ void progress_say(struct progress *p, const char *line)
     fprintf(p->out, "%s\n", line);
     fflush(p->out);
     p->shown_us = 0;
-}
-
-static void name_renditions(struct progress *p, const struct job *job)
-{
-    struct plan *plan = NULL;
-    struct strbuf b = {0};
-    if (bind_parse(&plan_type, job->plan, strlen(job->plan), "plan", ERR_BUG, &plan, NULL) < 0)
-        return;
-    for (size_t i = 0; i < plan->n_renditions; i++)
-        strbuf_printf(&b, " %s", plan->renditions[i].name);
-    for (size_t i = 0; i < plan->n_audio; i++)
-        strbuf_printf(&b, " %s", plan->audio[i].name);
-    bind_free(&plan_type, &plan);
-    p->renditions = strbuf_take(&b);
 }
 
 static void measure_source(struct progress *p, const struct job *job)
@@ -98,8 +85,8 @@ static void learn(struct progress *p, const struct job *job, int64_t now)
 {
     if (!p->duration_s && job->source)
         measure_source(p, job);
-    if (!p->renditions && job->plan)
-        name_renditions(p, job);
+    if (!p->plan && job->plan)
+        bind_parse(&plan_type, job->plan, strlen(job->plan), "plan", ERR_BUG, &p->plan, NULL);
     if (!p->first_us && job->state == JOB_RUNNING) {
         p->first_us = now;
         p->first_frames = job->frames_done;
@@ -146,6 +133,19 @@ static void add_rates(struct strbuf *b, const struct progress *p, const struct j
                       format_clock((double)(job->frames_total - job->frames_done) / fps, eta));
 }
 
+static void add_renditions(struct strbuf *b, const struct progress *p, const struct job *job)
+{
+    for (size_t i = 0; i < p->plan->n_renditions; i++) {
+        const struct plan_rendition *r = &p->plan->renditions[i];
+        double frames = (double)job->frames_done;
+        if (rational_is_set(r->fps) && job->frames_total)
+            frames *= rational_to_double(r->fps) * p->duration_s / (double)job->frames_total;
+        strbuf_printf(b, "  %s %.0f", r->name, frames);
+    }
+    for (size_t i = 0; i < p->plan->n_audio; i++)
+        strbuf_printf(b, "  %s", p->plan->audio[i].name);
+}
+
 static char *describe(const struct progress *p, const struct job *job, int64_t now)
 {
     struct strbuf b = {0};
@@ -159,8 +159,8 @@ static char *describe(const struct progress *p, const struct job *job, int64_t n
     } else if (job->tasks) {
         strbuf_printf(&b, "  %" PRId64 "/%" PRId64 " tasks", job->tasks_done, job->tasks);
     }
-    if (p->renditions)
-        strbuf_printf(&b, " %s", p->renditions);
+    if (p->plan)
+        add_renditions(&b, p, job);
     return strbuf_take(&b);
 }
 
