@@ -2,9 +2,10 @@
 #include "cli/verbs.h"
 
 const struct opt_verb *const cli_verbs[] = {
-    &verb_run,    &verb_submit,     &verb_status, &verb_list,       &verb_queue,   &verb_tenant,
-    &verb_watch,  &verb_cancel,     &verb_retry,  &verb_probe,      &verb_plan,    &verb_profiles,
-    &verb_worker, &verb_dispatcher, &verb_man,    &verb_completion, &verb_session, NULL,
+    &verb_run,    &verb_submit,     &verb_status,  &verb_list,    &verb_queue,
+    &verb_tenant, &verb_watch,      &verb_cancel,  &verb_retry,   &verb_probe,
+    &verb_plan,   &verb_profiles,   &verb_doctor,  &verb_worker,  &verb_dispatcher,
+    &verb_man,    &verb_completion, &verb_session, &verb_inspect, NULL,
 };
 
 const struct opt cli_common_opts[] = {

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../lib.sh"
 unset TRANSCODE_REDIS
 
-verbs='run submit status list queue tenant watch cancel retry probe plan profiles worker dispatcher'
+verbs='run submit status list queue tenant watch cancel retry probe plan profiles doctor worker dispatcher'
 
 one_line() { # FILE: exactly one line on stderr, that names the program
     equal "lines of stderr" 1 "$(wc -l <"$1")"
@@ -22,7 +22,7 @@ json() { # FILTER FILE
 overview() {
     exits 0 "$TRANSCODE" --help
     for verb in $verbs; do says "^ *$verb " stdout; done
-    for hidden in session man completion; do ! grep -qE "^ *$hidden " stdout || fail "shows $hidden"; done
+    for hidden in session inspect man completion; do ! grep -qE "^ *$hidden " stdout || fail "shows $hidden"; done
     exits 0 "$TRANSCODE" --version
     says '^transcode [0-9]+\.[0-9]+' stdout
 }

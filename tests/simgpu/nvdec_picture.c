@@ -1,5 +1,12 @@
-/* Pictures of the software decoder as the hardware lays them out. */
+/*
+ * Pictures of the software decoder as the hardware lays them out.
+ *
+ * SIMGPU_GARBLE=N     from this process's Nth picture on (from 1) a corner of each is grey, and no
+ *                     call says so: a card that is broken
+ */
 #include <libavutil/pixdesc.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/simgpu/nvdec.h"
@@ -24,6 +31,16 @@ static void put_row(uint8_t *to, const uint8_t *from, unsigned count, unsigned s
     }
 }
 
+static void garble(const struct nvdec_picture *to)
+{
+    static atomic_long pictures;
+    const char *first = getenv("SIMGPU_GARBLE");
+    if (!first || ++pictures < atol(first))
+        return;
+    for (unsigned y = 0; y < to->height / 4; y++)
+        memset(to->data + y * to->pitch, 0x80, to->pitch / 4);
+}
+
 /* A frame whose depth does not fit the output's is a decoder's mistake, and shown as black. */
 void nvdec_picture_fill(const struct nvdec_picture *to, const AVFrame *from)
 {
@@ -45,4 +62,5 @@ void nvdec_picture_fill(const struct nvdec_picture *to, const AVFrame *from)
             put_row(chroma + y * to->pitch + (c - 1) * bytes,
                     from->data[c] + (ptrdiff_t)y * from->linesize[c], chroma_width, 2, shift,
                     to->is_deep);
+    garble(to);
 }
