@@ -9,11 +9,11 @@
 
 #define STATES "probing planning running publishing done failed cancelled"
 
-enum { PAGE = 100 };
+enum { PAGE = 100, MAX = 10000 };
 
 struct list_options {
     struct cli_common common;
-    const char *redis, *state, *tenant;
+    const char *redis, *state, *tenant, *after;
     int64_t max;
 };
 
@@ -61,6 +61,17 @@ static int check_state(const char *state, struct err *e)
     return state ? err_set(e, ERR_USAGE, "--state %s: expected one of " STATES, state) : 0;
 }
 
+/* The cursor behind a job that was listed. */
+static int find_cursor(struct queue *q, const char *after, int64_t *ret, struct err *e)
+{
+    cleanup(job_free) struct job *job = NULL;
+    int r = after ? queue_job_get(q, after, &job, e) : 0;
+    if (r < 0)
+        return err_prefix(e, "--after");
+    *ret = job ? job->created_us : 0;
+    return 0;
+}
+
 static int list_run(const void *arg, int argc, char **argv, struct err *e)
 {
     (void)argc, (void)argv;
@@ -72,6 +83,8 @@ static int list_run(const void *arg, int argc, char **argv, struct err *e)
     int r = check_state(o->state, e);
     if (!r)
         r = cli_queue_open(o->redis, &q, e);
+    if (!r)
+        r = find_cursor(q, o->after, &cursor, e);
     if (r < 0)
         return r;
     if (o->common.is_json)
@@ -98,7 +111,7 @@ static const struct opt options[] = {
      .argument = "N",
      .fallback = "50",
      .min = 1,
-     .max = 100000,
+     .max = MAX,
      .help = "show at most N jobs, the newest"},
     {.name = "state",
      .letter = 's',
@@ -113,6 +126,12 @@ static const struct opt options[] = {
      .offset = offsetof(struct list_options, tenant),
      .argument = "NAME",
      .help = "only jobs of this tenant"},
+    {.name = "after",
+     .letter = 'a',
+     .type = OPT_STRING,
+     .offset = offsetof(struct list_options, after),
+     .argument = "ID",
+     .help = "go on after this job, the last one of the page before"},
     {0},
 };
 

@@ -88,6 +88,14 @@ int storage_put_bytes(const char *base, const char *key, const void *bytes, size
     return rc < 0 ? rc : b->put_bytes(base, key, bytes, n, e);
 }
 
+void storage_sweep(const char *base, const char *folder)
+{
+    const struct storage_backend *b;
+    struct err e;
+    if ((*folder ? find_for_key(base, folder, &b, &e) : find(base, &b, &e)) == 0)
+        b->sweep(base, folder);
+}
+
 int storage_stat(const char *base, const char *key, int64_t *ret_size_bytes, struct err *e)
 {
     const struct storage_backend *b;

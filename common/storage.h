@@ -24,6 +24,10 @@ int storage_put_file(const char *base, const char *key, const char *path, struct
 int storage_put_bytes(const char *base, const char *key, const void *bytes, size_t n,
                       struct err *e);
 
+/* Removes what writers into `folder` of the output ("": the output itself) left when they were
+ * killed. For when all that is wanted has been written: who still writes there fails. */
+void storage_sweep(const char *base, const char *folder);
+
 /* 1 there (size to *ret_size_bytes, may be NULL), 0 not there, <0 error. */
 int storage_stat(const char *base, const char *key, int64_t *ret_size_bytes, struct err *e);
 

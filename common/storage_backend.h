@@ -7,6 +7,7 @@ struct storage_backend {
     int (*open)(const char *url, int *ret_fd, int64_t *ret_size_bytes, struct err *e);
     int (*put_file)(const char *base, const char *key, const char *path, struct err *e);
     int (*put_bytes)(const char *base, const char *key, const void *bytes, size_t n, struct err *e);
+    void (*sweep)(const char *base, const char *folder);
     int (*stat)(const char *base, const char *key, int64_t *ret_size_bytes, struct err *e);
     int (*prepare)(const char *base, struct err *e);
     int (*resolve)(const char *url, char **ret, struct err *e);

@@ -4,6 +4,7 @@
  * looked at only after it has been moved where the session cannot reach it: a link put in its place
  * would else publish a file of the agent's.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -84,12 +85,14 @@ static int object_path(const char *base, const char *key, char **ret, struct err
     return rc;
 }
 
+#define TEMPORARY ".part-"
+
 static char *temporary_beside(const char *path)
 {
     uint64_t n = 0;
     if (getrandom(&n, sizeof n, 0) != sizeof n)
         n = (uint64_t)getpid();
-    return xasprintf("%.*s/.part-%016" PRIx64, (int)(strrchr(path, '/') - path), path, n);
+    return xasprintf("%.*s/" TEMPORARY "%016" PRIx64, (int)(strrchr(path, '/') - path), path, n);
 }
 
 /* Makes the directories above `path`; 0 or -1 with errno. */
@@ -261,6 +264,24 @@ static int file_put_file(const char *base, const char *key, const char *from, st
     return rc < 0 ? rc : finish(temporary, path, e);
 }
 
+static void close_dir(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
+}
+
+static void file_sweep(const char *base, const char *folder)
+{
+    cleanup(free_ptr) char *path = NULL;
+    struct err e;
+    if (object_path(base, folder, &path, &e) < 0)
+        return;
+    cleanup(close_dir) DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        if (!strncmp(entry->d_name, TEMPORARY, strlen(TEMPORARY)))
+            unlinkat(dirfd(dir), entry->d_name, 0);
+}
+
 static int file_prepare(const char *base, struct err *e)
 {
     cleanup(free_ptr) char *path = NULL;
@@ -325,6 +346,7 @@ const struct storage_backend storage_file = {
     .open = file_open,
     .put_file = file_put_file,
     .put_bytes = file_put_bytes,
+    .sweep = file_sweep,
     .stat = file_stat,
     .prepare = file_prepare,
     .resolve = file_resolve,

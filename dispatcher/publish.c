@@ -260,6 +260,15 @@ static void finish_report(struct publish *p)
         add_note(r, s->notes[i]);
 }
 
+/* All is written: what attempts that were killed have left can go. */
+static void sweep(const struct publish *p)
+{
+    const char *output = p->lease->spec.output;
+    storage_sweep(output, "");
+    for (size_t i = 0; i < p->n_tracks; i++)
+        storage_sweep(output, p->tracks[i].name);
+}
+
 static int publish(struct publish *p, struct err *e)
 {
     const struct lease *l = p->lease;
@@ -278,6 +287,7 @@ static int publish(struct publish *p, struct err *e)
             return r;
     if ((r = write_master(p, e)) < 0)
         return r;
+    sweep(p);
     finish_report(p);
     cleanup(free_ptr) char *text = bind_dump(&report_type, p->report);
     return queue_commit(p->q, l, text, NULL, 0, e);

@@ -17,8 +17,8 @@ struct queue {
     bool is_woken;      /* the lease call to come follows a token of the wake list */
     int64_t kept_us;    /* when this connection last did housekeeping */
     struct lease *last; /* the job's part of the last lease whose plan was there: not sent again */
-    char *seen_job;     /* of the last snapshot, and its revision: what queue_job_wait waits past */
-    int64_t seen_revision;
+    char *seen_job;     /* of the last snapshot */
+    int64_t seen_us;    /* when that was updated: what queue_job_wait waits past */
 };
 
 /* Runs a script whose reply must be an array of at least min_elements. */

@@ -28,7 +28,6 @@ enum {
     F_RUNNING,
     F_FRAMES_TOTAL,
     F_FRAMES_DONE,
-    F_REVISION,
     F_TENANT,
     F_PRIORITY,
     F_DEADLINE,
@@ -54,7 +53,6 @@ static const char *const job_fields[F_ALL] = {
     [F_RUNNING] = "running",
     [F_FRAMES_TOTAL] = "frames_total",
     [F_FRAMES_DONE] = "frames_done",
-    [F_REVISION] = "revision",
     [F_TENANT] = "tenant",
     [F_PRIORITY] = "priority",
     [F_DEADLINE] = "deadline",
@@ -127,7 +125,7 @@ int queue_job_get(struct queue *q, const char *id, struct job **ret, struct err 
         return err_set(e, ERR_USAGE, "job %s: there is no such job", id);
     free(q->seen_job);
     q->seen_job = xstrdup(id);
-    q->seen_revision = reply_int(reply, F_REVISION);
+    q->seen_us = reply_int(reply, F_UPDATED);
     *ret = job;
     return 0;
 }
@@ -205,10 +203,10 @@ int queue_job_wait(struct queue *q, const char *id, int64_t wait_us, struct err 
 {
     cleanup(request_free) struct request argv = {0};
     cleanup(reply_free) redisReply *reply = NULL;
-    /* Past the revision of the last snapshot, so that no change between the two is missed. */
+    /* Past the last snapshot, so that no change between the two is missed. */
     request_string(&argv, id);
     if (q->seen_job && !strcmp(q->seen_job, id))
-        request_int(&argv, q->seen_revision);
+        request_int(&argv, q->seen_us);
     else
         request_string(&argv, "");
     request_int(&argv, wait_us > 0 ? wait_us : 0);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/storage.h"
 #include "common/strbuf.h"
@@ -33,6 +34,9 @@ static void *run(void *arg)
             item->rc = err_set(&item->err, ERR_CANCELLED, "the worker stops");
         else
             item->rc = storage_put_file(item->base, item->key, item->path, &item->err);
+        if (item->rc < 0)
+            unlink(
+                item->path); /* nobody asks for it again: the task's next attempt makes it anew */
         mailbox_put(d->out, item);
     }
     return NULL;

@@ -23,10 +23,10 @@ struct leaser {
     pthread_t thread;
     bool is_running;
     struct mailbox *out;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t changed;
-    int wanted;  /* counts a lease that is being asked for */
-    int waiting; /* leases put out and not taken yet */
+    pthread_mutex_t lock;   /* guards what follows */
+    pthread_cond_t changed; /* by the monotonic clock */
+    int wanted;             /* counts a lease that is being asked for */
+    int waiting;            /* leases put out and not taken yet */
     bool is_stopped;
 };
 
@@ -70,7 +70,7 @@ static void hand_over(struct leaser *l, struct lease *lease)
 static void pause_us(struct leaser *l, int64_t us)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     int64_t ns = until.tv_nsec + us % 1000000 * 1000;
     until.tv_sec += us / 1000000 + ns / 1000000000;
     until.tv_nsec = ns % 1000000000;
@@ -117,7 +117,11 @@ int leaser_start(const struct leaser_options *options, struct leaser **ret, stru
     l->worker = xstrdup(options->worker);
     l->out = mailbox_new();
     pthread_mutex_init(&l->lock, NULL);
-    pthread_cond_init(&l->changed, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     if (pthread_create(&l->thread, NULL, run, l)) {
         leaser_free(&l);
         return err_set(e, ERR_RESOURCE, "cannot start the thread that leases tasks");

@@ -7,14 +7,14 @@ local STEP_US = 2000000   -- by which a clock may go back unheeded
 -- A worker went away with its lease: the attempt stays charged, and the task is ready again while
 -- it has attempts left.
 local function lapse(j, t)
-    local reason = string.format('the lease of worker %s lapsed in attempt %d', t.worker, t.attempt)
+    local reason = 'the lease of worker ' .. t.worker .. ' lapsed in attempt ' .. t.attempt
     t.lost = t.lost + 1
     explain(j, t, 'transient', reason, '')
     if is_ended[j.state] then
         park(j, t, 'sweep')
-    elseif t.attempt >= j.max_attempts then
+    elseif tonumber(t.attempt) >= tonumber(call('HGET', j.key, 'max_attempts')) then
         fail_job(j, t, 'lapse', 'transient',
-                 string.format('task %s: given up after %d attempts: %s', t.id, t.attempt, reason))
+                 string.format('task %s: given up after %s attempts: %s', t.id, t.attempt, reason))
     else
         progress(j, t, 0)
         leave(j, t)
@@ -57,7 +57,7 @@ local function jobs_due(n)
         local j = load_job(id)
         if not is_ended[j.state] then
             end_job(j, 'failed', 'cancelled',
-                    string.format('the deadline passed with %d of %d tasks done', j.tasks_done,
+                    string.format('the deadline passed with %s of %s tasks done', j.tasks_done,
                                   j.tasks))
             save_job(j)
         elseif call('SISMEMBER', P .. ':chores', id) == 1 then

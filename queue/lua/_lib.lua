@@ -5,10 +5,12 @@
 -- one slot of a cluster. Time is the server's own. A task is named by its ref, "JOB/TASK"; a job id
 -- holds no slash, so the first one parts the two.
 --
--- Speed. A script costs what its redis.call()s cost, and a third of a microsecond for each function
--- that stands in front of it. So a job and a task are read by one call each into tables, changed
--- there, and written back by one call each (save_job, save_task): between two loads of the same job
--- lies a save.
+-- Speed. A script costs what its redis.call()s and their arguments cost, and a third of a microsecond
+-- for each function that stands in front of it. So a job and a task are read by one call each into
+-- tables, changed there, and what changed is written back by one call each (save_job, save_task):
+-- between two loads of the same job lies a save. Numbers stay the text they were read as (Lua counts
+-- with it all the same; only comparisons want tonumber) and are given to calls as text: to turn a
+-- large number into one is what a call of Redis costs most.
 --
 -- Places (I7). A live task is in exactly one of ready, leases, delayed and has one entry in the
 -- depth stream (I10). A task that is not live is done, staged (of a plan that is not let in yet) or
@@ -19,14 +21,14 @@ local call = redis.call
 local HELD, LOST, CANCELLED, PINNED, TAKEN = 0, 1, 2, 3, 4
 
 local clock = call('TIME')
-local now = clock[1] * 1000000 + clock[2] -- microseconds; exact in a double until the year 2255
+local now_text = string.format('%s%06d', clock[1], clock[2])
+local now = tonumber(now_text) -- microseconds; exact in a double until the year 2255
 
 local class_of = {probe = 'worker', video = 'worker', audio = 'worker',
                   plan = 'dispatcher', publish = 'dispatcher'}
 local is_ended = {done = true, failed = true, cancelled = true}
 local is_live = {ready = true, leased = true, delayed = true}
 
--- For numbers that become part of a key or of a text; as an argument of a call they can be bare.
 local function int(n)
     return string.format('%d', n)
 end
@@ -34,34 +36,34 @@ end
 -- ---- jobs ----
 
 -- Further names are read along: their values follow those below in the second result.
-local JOB_FIELDS = 12
+local JOB_FIELDS = 11
 local function load_job(id, ...)
     local key = P .. ':job:' .. id
-    local v = call('HMGET', key, 'state', 'tenant', 'priority', 'created', 'tasks', 'tasks_done',
-                   'running', 'left', 'frames_done', 'revision', 'watched', 'max_attempts', ...)
+    local v = call('HMGET', key, 'state', 'tasks', 'tasks_done', 'running', 'left', 'frames_done',
+                   'tenant', 'priority', 'created', 'updated', 'watched', ...)
     if not v[1] then
         return nil
     end
-    return {id = id, key = key, state = v[1], tenant = v[2], priority = v[3], created = v[4],
-            tasks = tonumber(v[5]), tasks_done = tonumber(v[6]), running = tonumber(v[7]),
-            left = tonumber(v[8]), frames_done = tonumber(v[9]), revision = tonumber(v[10]),
-            watched = tonumber(v[11] or 0), max_attempts = tonumber(v[12])}, v
+    return {id = id, key = key, was = v, state = v[1], tasks = v[2], tasks_done = v[3],
+            running = v[4], left = v[5], frames_done = v[6], tenant = v[7], priority = v[8],
+            created = v[9], updated = v[10], watched = v[11]}, v
 end
 
--- Writes the fields given, and tells those who wait for the job: a stream of one entry whose id is
--- the revision.
-local function save_fields(j, ...)
-    j.revision = j.revision + 1
-    call('HSET', j.key, 'revision', j.revision, 'updated', now, ...)
-    if j.watched > now then
-        call('XADD', P .. ':events:' .. j.id, 'MAXLEN', 1, int(j.revision) .. '-1', 'r', 1)
-    end
-end
-
--- Writes all that may have changed.
+-- Writes what changed, and tells those who wait for the job: a stream of one entry whose id is the
+-- time of the change, which is another for each.
 local function save_job(j)
-    save_fields(j, 'state', j.state, 'tasks', j.tasks, 'tasks_done', j.tasks_done, 'running',
-                j.running, 'left', j.left, 'frames_done', j.frames_done)
+    local was, changes = j.was, {}
+    for i, name in ipairs({'state', 'tasks', 'tasks_done', 'running', 'left', 'frames_done'}) do
+        if j[name] ~= was[i] then
+            changes[#changes + 1] = name
+            changes[#changes + 1] = j[name]
+        end
+    end
+    j.updated = tonumber(j.updated) < now and now_text or int(j.updated + 1)
+    call('HSET', j.key, 'updated', j.updated, unpack(changes))
+    if j.watched and tonumber(j.watched) > now then
+        call('XADD', P .. ':events:' .. j.id, 'MAXLEN', '1', j.updated .. '-1', 'r', '1')
+    end
 end
 
 -- ---- tasks ----
@@ -70,14 +72,14 @@ local function parse(id, record)
     local state, kind, token, closed, depth, attempt, lost, frames, weight, cost, since, worker =
         string.match(record, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (.*)$')
     return {id = id, state = state, kind = kind, token = token, closed = closed, depth = depth,
-            attempt = tonumber(attempt), lost = tonumber(lost), frames = tonumber(frames),
-            weight = tonumber(weight), cost = tonumber(cost), since = since, worker = worker}
+            attempt = attempt, lost = lost, frames = frames, weight = weight, cost = cost,
+            since = since, worker = worker}
 end
 
 local function record_of(t)
-    return string.format('%s %s %s %s %s %d %d %d %d %d %s %s', t.state, t.kind, t.token,
-                         t.closed, t.depth, t.attempt, t.lost, t.frames, t.weight, t.cost, t.since,
-                         t.worker)
+    return t.state .. ' ' .. t.kind .. ' ' .. t.token .. ' ' .. t.closed .. ' ' .. t.depth .. ' ' ..
+           t.attempt .. ' ' .. t.lost .. ' ' .. t.frames .. ' ' .. t.weight .. ' ' .. t.cost .. ' ' ..
+           t.since .. ' ' .. t.worker
 end
 
 local function save_task(j, t)
@@ -109,8 +111,11 @@ end
 
 -- The attempt now counts for so many of the job's frames.
 local function progress(j, t, frames)
+    if t.kind ~= 'video' then
+        return false
+    end
     frames = math.max(0, math.min(frames, t.weight))
-    if t.kind ~= 'video' or frames == t.frames then
+    if frames == tonumber(t.frames) then
         return false
     end
     j.frames_done = j.frames_done + frames - t.frames

@@ -12,7 +12,7 @@ local AGE_US = 10000000 -- of waiting makes up for one point of priority
 
 -- A number larger than every one before it, near the time: fencing tokens, and the order of jobs.
 local function stamp()
-    local s = int(now)
+    local s = now_text
     local last = tonumber(call('SET', P .. ':stamp', s, 'GET') or 0)
     if last >= now then
         s = int(last + 1)
@@ -25,7 +25,7 @@ end
 local function wake(class, n)
     local key, tokens = P .. ':wake:' .. class, {}
     for i = 1, math.min(n, WAKE_MAX - call('LLEN', key)) do
-        tokens[i] = 1
+        tokens[i] = '1'
     end
     if tokens[1] then
         call('LPUSH', key, unpack(tokens))
@@ -35,11 +35,11 @@ end
 local function open_lane(class, priority, tenant)
     local band, bands = class .. ':' .. priority, P .. ':bands:' .. class
     local lanes = P .. ':lanes:' .. band
-    local first = call('ZRANGE', lanes, 0, 0, 'WITHSCORES')[2]
+    local first = call('ZRANGE', lanes, '0', '0', 'WITHSCORES')[2]
     local seen = call('HMGET', P .. ':virtual', band, band .. ':' .. tenant)
     call('ZADD', lanes, math.max(tonumber(first or 0), tonumber(seen[1] or 0), tonumber(seen[2] or 0)),
          tenant)
-    if call('ZADD', bands, 'NX', now - priority * AGE_US, priority) == 1 then
+    if call('ZADD', bands, 'NX', int(now - priority * AGE_US), priority) == 1 then
         local all = call('ZRANGE', bands, 0, 2)
         if #all == 2 then -- the other one was alone, and has waited for nobody
             call('ZADD', bands, now - all[1] * AGE_US, all[1], now - all[2] * AGE_US, all[2])
@@ -101,7 +101,7 @@ local function end_lease(j, t)
     call('ZREM', P .. ':leases', j.id .. '/' .. t.id)
     j.running = j.running - 1
     if class_of[t.kind] == 'worker' then
-        call('HINCRBY', P .. ':tenant:' .. j.tenant, 'running', -1)
+        call('HINCRBY', P .. ':tenant:' .. j.tenant, 'running', '-1')
         uncap(j.tenant)
     end
 end
@@ -124,12 +124,13 @@ end
 
 local function make_delayed(j, t, delay_us)
     t.state = 'delayed'
-    call('ZADD', P .. ':delayed', now + delay_us, j.id .. '/' .. t.id)
+    call('ZADD', P .. ':delayed', int(now + delay_us), j.id .. '/' .. t.id)
 end
 
--- A new lease of life: a depth entry and fresh attempts.
+-- A new lease of life: a depth entry and fresh attempts. The entry is wide because Redis packs a
+-- stream's entries into nodes of 4 KiB or 100, and XDEL walks over those before it in the node.
 local function revive(j, t)
-    t.depth = call('XADD', P .. ':depth', '*', 'task', j.id .. '/' .. t.id)
+    t.depth = call('XADD', P .. ':depth', '*', 'task', string.format('%-99s', j.id .. '/' .. t.id))
     t.attempt, t.lost, t.state = 0, 0, 'ready'
 end
 
@@ -174,7 +175,7 @@ end
 local function close_job(j, state)
     local keep_us = call('HGET', j.key, 'keep_us')
     j.state = state
-    call('HSET', j.key, 'finished', now)
+    call('HSET', j.key, 'finished', now_text)
     call('HINCRBY', P .. ':tenant:' .. j.tenant, 'open', -1)
-    call('ZADD', P .. ':due', now + keep_us, j.id)
+    call('ZADD', P .. ':due', int(now + keep_us), j.id)
 end

@@ -10,15 +10,18 @@ if verdict ~= HELD or is_repeat then
     return {verdict}
 end
 
-local pins, new_pins = P .. ':pins:' .. j.id, {}
+local pins, names, new_pins = P .. ':pins:' .. j.id, {}, {}
 for i = 4, #ARGV, 2 do
-    local there = call('HGET', pins, ARGV[i])
-    if there and there ~= ARGV[i + 1] then
-        return {PINNED, ARGV[i], there}
+    names[#names + 1] = ARGV[i]
+end
+for i, there in ipairs(names[1] and call('HMGET', pins, unpack(names)) or {}) do
+    local value = ARGV[2 * i + 3]
+    if there and there ~= value then
+        return {PINNED, names[i], there}
     end
     if not there then
-        new_pins[#new_pins + 1] = ARGV[i]
-        new_pins[#new_pins + 1] = ARGV[i + 1]
+        new_pins[#new_pins + 1] = names[i]
+        new_pins[#new_pins + 1] = value
     end
 end
 

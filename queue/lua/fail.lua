@@ -11,11 +11,11 @@ if verdict ~= HELD or is_repeat then
 end
 
 explain(j, t, kind, reason, ARGV[5])
-local tries = math.min(tonumber(ARGV[6]), j.max_attempts)
-local is_last = t.attempt >= tries
+local tries = math.min(ARGV[6], call('HGET', j.key, 'max_attempts'))
+local is_last = tonumber(t.attempt) >= tries
 if is_last then
     if tries > 1 then
-        reason = string.format('task %s: given up after %d attempts, the last on worker %s: %s',
+        reason = string.format('task %s: given up after %s attempts, the last on worker %s: %s',
                                t.id, t.attempt, t.worker, reason)
     end
     fail_job(j, t, 'fail', kind, reason)

@@ -32,7 +32,7 @@ local function describe(j, t)
         spec = call('HMGET', j.key, 'tenant', 'priority', 'input', 'output', 'profile', 'options',
                     'source', 'plan')
     end
-    return {1, j.id, t.id, t.kind, t.token, t.attempt, t.lost >= 2 and 1 or 0, t.payload, j.created,
+    return {1, j.id, t.id, t.kind, t.token, t.attempt, tonumber(t.lost) >= 2 and 1 or 0, t.payload, j.created,
             unpack(spec)}
 end
 
@@ -51,14 +51,14 @@ end
 local function take(priority, tenant, virtual, weight, is_contended)
     local band = class .. ':' .. priority
     local lane = P .. ':ready:' .. band .. ':' .. tenant
-    local two = call('ZRANGE', lane, 0, 1)
+    local two = call('ZRANGE', lane, '0', '1')
     local j, t = load_whole(two[1])
     if is_ended[j.state] then
         return j, nil
     end
     call('ZREM', lane, two[1])
     if is_contended then
-        call('ZADD', P .. ':bands:' .. class, now - priority * AGE_US, priority)
+        call('ZADD', P .. ':bands:' .. class, int(now - priority * AGE_US), priority)
     end
     local charged = virtual + t.cost / weight
     if two[2] then
@@ -74,12 +74,12 @@ end
 -- what is left of it has to be swept first; nil: none.
 local function next_task()
     for _ = 1, LOOKS do
-        local bands = call('ZRANGE', P .. ':bands:' .. class, 0, 1)
+        local bands = call('ZRANGE', P .. ':bands:' .. class, '0', '1')
         if not bands[1] then
             return nil
         end
         local band = class .. ':' .. bands[1]
-        local tenant, virtual = unpack(call('ZRANGE', P .. ':lanes:' .. band, 0, 0, 'WITHSCORES'))
+        local tenant, virtual = unpack(call('ZRANGE', P .. ':lanes:' .. band, '0', '0', 'WITHSCORES'))
         local v = call('HMGET', P .. ':tenant:' .. tenant, 'running', 'running_max', 'weight')
         local cap = tonumber(v[2] or 0)
         if class ~= 'worker' or cap == 0 or tonumber(v[1] or 0) < cap then
@@ -92,14 +92,14 @@ end
 
 local function grant(j, t)
     t.token = stamp()
-    t.state, t.attempt, t.worker, t.closed, t.since = 'leased', t.attempt + 1, worker, '-', int(now)
+    t.state, t.attempt, t.worker, t.closed, t.since = 'leased', t.attempt + 1, worker, '-', now_text
     j.running = j.running + 1
-    call('ZADD', P .. ':leases', now + lease_us, j.id .. '/' .. t.id)
+    call('ZADD', P .. ':leases', int(now + lease_us), j.id .. '/' .. t.id)
     if class == 'worker' then
-        call('HINCRBY', P .. ':tenant:' .. j.tenant, 'running', 1)
+        call('HINCRBY', P .. ':tenant:' .. j.tenant, 'running', '1')
     end
     save_task(j, t)
-    save_fields(j, 'running', j.running)
+    save_job(j)
     call('SET', last, nonce .. ' ' .. t.token .. ' ' .. j.id .. '/' .. t.id, 'PX',
          math.ceil(lease_us / 1000))
     if ARGV[6] == '1' and call('EXISTS', P .. ':bands:' .. class) == 1 then

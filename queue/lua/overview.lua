@@ -43,6 +43,6 @@ for i = 1, #gone, 2 do
     dead[#dead + 1] = {gone[i], int(gone[i + 1]), t.worker, t.attempt,
                        call('HGET', P .. ':tasks:' .. j.id, '!' .. t.id) or ''}
 end
-return {int(now), call('XLEN', P .. ':depth'), call('ZCARD', P .. ':delayed'),
+return {now_text, call('XLEN', P .. ':depth'), call('ZCARD', P .. ':delayed'),
         call('ZCARD', P .. ':leases'), call('ZCARD', P .. ':dead'), call('ZCARD', P .. ':jobs'),
         lanes, leases, dead, tenants}

@@ -6,10 +6,10 @@
 local j, t = load(ARGV[1])
 local verdict = check(j, t, ARGV[2], 'renew') -- no lease is closed by a renew: never a repeat
 if verdict == HELD then
-    call('ZADD', P .. ':leases', now + tonumber(ARGV[4]), ARGV[1])
+    call('ZADD', P .. ':leases', int(now + ARGV[4]), ARGV[1])
     if progress(j, t, tonumber(ARGV[3])) then
         save_task(j, t)
-        save_fields(j, 'frames_done', j.frames_done)
+        save_job(j)
     end
 end
 return {verdict}

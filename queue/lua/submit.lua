@@ -30,13 +30,13 @@ end
 local created = stamp()
 call('HSET', key, 'submit_op', op, 'max_attempts', ARGV[3], 'keep_us', ARGV[5], 'created', created,
      'finished', 0, 'tasks', 0, 'tasks_done', 0, 'running', 0, 'left', 0, 'frames_total', 0,
-     'frames_done', 0, 'revision', 0, 'state', 'probing', unpack(ARGV, 7))
+     'frames_done', 0, 'updated', 0, 'state', 'probing', unpack(ARGV, 7))
 call('ZADD', P .. ':jobs', created, id)
 call('HSET', tenant, 'open', open + 1)
 call('SADD', P .. ':tenants', spec.tenant)
 if deadline_us > 0 then
-    call('HSET', key, 'deadline', now + deadline_us)
-    call('ZADD', P .. ':due', now + deadline_us, id)
+    call('HSET', key, 'deadline', int(now + deadline_us))
+    call('ZADD', P .. ':due', int(now + deadline_us), id)
 end
 local j = load_job(id)
 next_stage(j, 'probing', 'probe')

@@ -3,10 +3,12 @@
  * many, against the redis-server whose URL is given. Each client is a thread with a connection of
  * its own, as a worker has. Run by queue.sh.
  *
- *     queue_bench URL TASKS CLIENTS
+ *     queue_bench URL TASKS CLIENTS [WORK_MS]
  *
- * One line: tasks, clients, enqueued in s, cycles/s, server CPU per task in us, round trips per
- * task, median and 99th percentile of one whole cycle in us.
+ * WORK_MS is what a client works on each task, half of it before it renews; 0, the default, is as
+ * fast as they can. One line: tasks, clients, enqueued in s, cycles/s, server CPU per task in us,
+ * round trips per task, and what one task waited for the queue: median, 99th percentile, and the
+ * mean as a share of a chunk of 10 s.
  */
 #include <hiredis/hiredis.h>
 #include <pthread.h>
@@ -22,8 +24,8 @@
 enum { CLIENTS_MAX = 256, CHUNK_S = 10 };
 
 static const char *url;
-static int n_tasks;
-static int64_t *cycle_us; /* of each task */
+static int n_tasks, work_ms;
+static int64_t *cycle_us; /* of each task: in the queue's calls */
 static _Atomic int n_done;
 
 static int must(int r, const struct err *e)
@@ -82,6 +84,15 @@ static double enqueue(struct queue *q)
     return (double)(clock_mono_us() - start) / 1e6;
 }
 
+/* Half of what a task takes; returns how long that was. */
+static int64_t work(void)
+{
+    int64_t start = clock_mono_us();
+    if (work_ms)
+        clock_sleep_us(work_ms * INT64_C(500));
+    return clock_mono_us() - start;
+}
+
 static void *client(void *arg)
 {
     struct queue *q = open_queue();
@@ -94,7 +105,9 @@ static void *client(void *arg)
         cleanup(lease_free) struct lease *l = take_lease(q, TASK_CLASS_WORKER);
         if (!l)
             break;
+        start += work();
         must(queue_renew(q, l, 150, &e), &e);
+        start += work();
         must(queue_commit(q, l, result, pins, 2, &e), &e);
         cycle_us[n_done++] = clock_mono_us() - start;
     }
@@ -132,11 +145,12 @@ static int by_time(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4 || strncmp(argv[1], "unix://", 7))
-        return fprintf(stderr, "usage: queue_bench unix://SOCKET TASKS CLIENTS\n"), 2;
+    if (argc < 4 || argc > 5 || strncmp(argv[1], "unix://", 7))
+        return fprintf(stderr, "usage: queue_bench unix://SOCKET TASKS CLIENTS [WORK_MS]\n"), 2;
     url = argv[1];
     n_tasks = atoi(argv[2]);
     int n_clients = atoi(argv[3]);
+    work_ms = argc > 4 ? atoi(argv[4]) : 0;
     if (n_tasks < 1 || n_clients < 1 || n_clients > CLIENTS_MAX)
         return fprintf(stderr, "queue_bench: 1 task or more, 1 to %d clients\n", CLIENTS_MAX), 2;
     log_init(LOG_ERROR, "bench");
@@ -157,7 +171,9 @@ int main(int argc, char **argv)
     struct usage after = server_usage(admin);
     qsort(cycle_us, (size_t)n_done, sizeof *cycle_us, by_time);
     double cpu_us = (after.cpu_s - before.cpu_s) * 1e6 / n_done;
-    double mean_us = seconds * 1e6 * n_clients / n_done;
+    double mean_us = 0;
+    for (int i = 0; i < n_done; i++)
+        mean_us += (double)cycle_us[i] / n_done;
     printf("%7d %7d %8.3f s %8.0f/s %8.0f us %6.2f %8lld us %8lld us %8.4f %%\n", n_done, n_clients,
            enqueue_s, n_done / seconds, cpu_us, (double)(after.calls - before.calls) / n_done,
            (long long)cycle_us[n_done / 2], (long long)cycle_us[n_done * 99 / 100],

@@ -1,6 +1,7 @@
 #!/bin/bash
 # A small farm at work while its parts are killed: every job ends done, and every output is, file for
-# file and byte for byte, that of a calm run; so there is no file that no playlist names, either.
+# file and byte for byte, that of a calm run; so there is no file that no playlist names, either, though
+# each output begins with what an attempt leaves that is killed while it writes.
 #
 # Three workers of two sessions, and two dispatchers; one of each reaches Redis through Sentinel, the
 # others through a proxy that loses replies (tests/support/drop_main.c). Meanwhile, in an order that
@@ -111,8 +112,11 @@ dispatcher_killed() {
     start_dispatcher "$n"
 }
 
+has_session() { [ -n "$(sessions_of "$1")" ]; }
+
 session_stopped() { # for good: the agent finds that it hangs
     local all
+    until_true 10 has_session "${worker[2]}"
     mapfile -t all < <(sessions_of "${worker[2]}")
     [ ${#all[@]} -gt 0 ] && kill -STOP "${all[0]}" 2>/dev/null
 }
@@ -172,9 +176,12 @@ happen() { # EVENT
 
 jobs=0
 submit_one() {
+    leave_part "out$jobs"
     until_true 60 is_submitted || fail "job$jobs cannot be submitted: $(cat submitted)"
     jobs=$((jobs + 1))
 }
+
+leave_part() { mkdir -p "$1/audio" && : >"$1/audio/.part-of-the-dead"; } # OUTPUT
 
 is_submitted() { # exit 4: Redis is away, or fails over
     local rc=0
@@ -249,11 +256,13 @@ chaos() {
         sleep 1.5
         [ "$(count_open)" -ge 3 ] || submit_one
     done
+    [[ " ${events[*]} " != *" failed_over "* || ${count[failed_over]-} ]] || happen failed_over
     until_true 240 see_to_all || fail "jobs do not end: $(tail -qn 3 worker*.log | paste -sd ' ' | cut -c1-600)"
     for ((i = 0; i < jobs; i++)); do
         diff -r "$scratch/calm$((i % 2))" "out$i" >difference ||
             fail "job$i differs from a calm run: $(head -n 3 difference | paste -sd ' ')"
     done
+    [[ " ${events[*]} " != *" failed_over "* || ${count[failed_over]-} ]] || fail "no failover came about"
     echo "seed $seed: $jobs jobs done and checked; survived:"
     for i in "${!count[@]}"; do echo "  ${count[$i]} x $i"; done | sort
     kill -USR1 "$front" && sleep 0.2

@@ -198,7 +198,13 @@ queue_verbs() {
     exits 0 "$TRANSCODE" list --json
     json 'length == 2 and (map(.id) | index("mine") != null)' stdout
     exits 0 "$TRANSCODE" list --json --max 1
-    json 'length == 1' stdout
+    json 'length == 1 and .[0].id == "mine"' stdout
+    exits 0 "$TRANSCODE" list --json --max 1 --after mine
+    json "length == 1 and .[0].id == \"$id\"" stdout
+    exits 0 "$TRANSCODE" list --json --after "$id"
+    json 'length == 0' stdout
+    exits 2 "$TRANSCODE" list --after nobody
+    one_line stderr
 
     exits 0 "$TRANSCODE" cancel mine
     says 'cancelled' stdout
@@ -210,6 +216,56 @@ queue_verbs() {
     exits 0 "$TRANSCODE" retry mine
     exits 0 "$TRANSCODE" status mine --json
     json '.state == "probing"' stdout
+}
+
+# Whose turn it is and who has had enough, as an operator sets and sees it.
+shares() {
+    echo "some bytes" >in.mp4
+    exits 4 "$TRANSCODE" submit in.mp4 -o out --redis "unix://$PWD/nobody.sock"
+    one_line stderr
+    says 'check that this Redis runs' stderr
+    exits 0 "$TRANSCODE" tenant ann --open 2 --running 1 --weight 3
+    says '^open jobs +0 of at most 2' stdout
+    exits 0 "$TRANSCODE" submit in.mp4 -o out --tenant ann --priority high --id urgent
+    exits 0 "$TRANSCODE" submit in.mp4 -o out --tenant ann --priority 7 --id idle
+    exits 4 "$TRANSCODE" submit in.mp4 -o out --tenant ann --id more
+    one_line stderr
+    says 'busy: tenant ann has 2 open jobs of 2' stderr
+    exits 2 "$TRANSCODE" submit in.mp4 -o out --priority urgent
+    says 'priority' stderr
+    exits 0 "$TRANSCODE" tenant ann --json
+    json '.open == 2 and .open_max == 2 and .running_max == 1 and .weight == 3' stdout
+    exits 0 "$TRANSCODE" queue --json
+    json '.depth == 2 and (.lanes | map(.priority) | sort) == [7, 75] and .lanes[0].tenant == "ann"' stdout
+    json '.lanes | all(.age_s >= 0 and .tasks == 1)' stdout
+    exits 0 "$TRANSCODE" queue
+    says '^2 live tasks' stdout
+    says '^ *worker +75 +ann +1 ' stdout
+    exits 0 "$TRANSCODE" list --tenant ann --json
+    json 'map(.id) == ["idle", "urgent"]' stdout
+    exits 0 "$TRANSCODE" cancel idle
+    exits 0 "$TRANSCODE" submit in.mp4 -o out --tenant ann --id more
+}
+
+# Page after page over many jobs, of which few are wanted.
+list_many() {
+    redis-cli -s redis.sock config set appendonly no >/dev/null
+    exits 0 "$TRANSCODE" list
+    says 'keeps nothing on disk' stderr
+    redis-cli -s redis.sock eval "
+        for i = 1, 100000 do
+            redis.call('HSET', '{transcode}:job:j' .. i, 'state', i % 20000 == 0 and 'failed' or 'done',
+                       'tenant', 'ann', 'priority', '50', 'created', i, 'input', 'in.mp4')
+            redis.call('ZADD', '{transcode}:jobs', i, 'j' .. i)
+        end" 0 >/dev/null
+    exits 0 "$TRANSCODE" list --max 10000 --json
+    json 'length == 10000 and .[0].id == "j100000" and .[9999].id == "j90001"' stdout
+    exits 0 "$TRANSCODE" list --state failed --json --max 3
+    json 'map(.id) == ["j100000", "j80000", "j60000"]' stdout
+    exits 0 "$TRANSCODE" list --state failed --json --max 3 --after j60000
+    json 'map(.id) == ["j40000", "j20000"]' stdout
+    exits 0 "$TRANSCODE" list --tenant bob --json
+    json 'length == 0' stdout
 }
 
 # A job that ends in a reason: what the job failed of is what --wait exits with.
@@ -389,6 +445,8 @@ check completion completion
 check profiles profiles
 check no_queue no_queue
 check queue_verbs with_redis queue_verbs
+check shares with_redis shares
+check list_many with_redis list_many
 check wait_for_outcome with_redis wait_for_outcome
 check plan_and_probe plan_and_probe
 check run_whole run_whole

@@ -179,6 +179,23 @@ static void test_hostile_names_and_links(void **state)
     assert_non_null(strstr(e.msg, "missing: cannot be published: No such file"));
 }
 
+static void test_sweep(void **state)
+{
+    (void)state;
+    struct err e = {0};
+    assert_int_equal(storage_put_bytes("swept", "a/part-1", "x", 1, &e), 0);
+    assert_int_equal(mkdir("swept/b", 0700), 0);
+    write_file("swept/.part-0", "left");
+    write_file("swept/a/.part-1", "left");
+    write_file("swept/b/.part-2", "another folder's");
+    storage_sweep("swept", "");
+    storage_sweep("swept", "a");
+    storage_sweep("swept", "../swept/b");
+    storage_sweep("nowhere", "a");
+    assert_int_equal(count_files("find swept -name '.part-*'"), 1);
+    assert_int_equal(storage_stat("swept", "a/part-1", NULL, &e), 1);
+}
+
 static void test_where_nothing_can_be_written(void **state)
 {
     (void)state;
@@ -240,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_put),
         cmocka_unit_test(test_put_across_file_systems),
         cmocka_unit_test(test_hostile_names_and_links),
+        cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_where_nothing_can_be_written),
         cmocka_unit_test(test_resolve),
     };

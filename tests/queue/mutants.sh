@@ -27,8 +27,8 @@ mutants=(
     "lease|if n ~= nonce then|if true then"
     "lease|'leased', t.attempt + 1|'leased', t.attempt"
     "lease|tonumber(v[1] or 0) < cap|true"
-    "_keep|t.attempt >= j.max_attempts|false"
-    "fail|math.min(tonumber(ARGV[6]), j.max_attempts)|tonumber(ARGV[6])"
+    "_keep|tonumber(t.attempt) >= tonumber(call('HGET', j.key, 'max_attempts'))|false"
+    "fail|math.min(ARGV[6], call('HGET', j.key, 'max_attempts'))|tonumber(ARGV[6])"
     "_keep|        t.closed = 'lapse'|        t.closed = 'lapse' t.state = 'ready' if true then return end"
     "_keep|tasks_due('delayed', n, promote)|0"
     "_keep|            expire(id)|            call('ZREM', P .. ':due', id)"
@@ -38,11 +38,12 @@ mutants=(
     "_end|call('ZADD', P .. ':dead', now, j.id .. '/' .. t.id)|"
     "_move|        uncap(j.tenant)|"
     "_move|call('HINCRBY', P .. ':tenant:' .. j.tenant, 'open', -1)|"
-    "_move|'NX', now - priority * AGE_US|'NX', now"
+    "_move|'NX', int(now - priority * AGE_US)|'NX', now_text"
     "_move|call('SREM', P .. ':capped:' .. j.tenant, band)|"
     "submit|if open >= open_max then|if false then"
     "retry|call('HINCRBY', P .. ':tenant:' .. j.tenant, 'open', 1)|"
     "retry|call('ZREM', P .. ':due', id)|"
+    "_lib|if j[name] ~= was[i] then|if j[name] ~= was[i] and name ~= 'running' then"
 )
 
 build() { # FOLDER OF LUA: $work/test of these scripts

@@ -7,6 +7,8 @@
  * end.
  *
  *     test_queue_history [SEEDS [STEPS [FIRST_SEED]]]
+ *
+ * 100 seeds of 400 steps by default; QUEUE_SEEDS says how many where no arguments can be given.
  */
 #include "tests/queue/server.h"
 
@@ -543,8 +545,12 @@ static void test_histories(void **state)
 int main(int argc, char **argv)
 {
     int *const numbers[] = {&seeds, &steps, &first_seed};
+    if (getenv("QUEUE_SEEDS"))
+        seeds = atoi(getenv("QUEUE_SEEDS"));
     for (int i = 1; i < argc && i <= 3; i++)
         *numbers[i - 1] = atoi(argv[i]);
+    if (seeds < 1 || steps < 1)
+        return fprintf(stderr, "test_queue_history: 1 seed and 1 step or more\n"), 2;
     log_init(LOG_ERROR, "test");
     server_start(&server);
     load_scripts();
