@@ -119,16 +119,10 @@ static int open_decoder(struct track *t, struct err *e)
     return ret < 0 ? err_set(e, ERR_INPUT, "open the decoder: %s", av_err2str(ret)) : 0;
 }
 
-/* Streams are chosen after the seek, in case that opened the container anew. */
 static int rewind_to_track(struct track *t, struct err *e)
 {
-    int ret = input_seek(t->in, t->from->stream, INT64_MIN, e);
-    if (ret < 0)
-        return ret;
-    AVFormatContext *format = input_format(t->in);
-    for (unsigned i = 0; i < format->nb_streams; i++)
-        format->streams[i]->discard = (int)i == t->from->stream ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
-    return 0;
+    int ret = input_select(t->in, t->from->stream, e);
+    return ret < 0 ? ret : input_seek(t->in, t->from->stream, INT64_MIN, e);
 }
 
 /* FLAC keeps what the source has: more than 16 bits only where they carry something. */

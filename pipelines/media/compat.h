@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* AVIOContext's write callback got a const buffer in libavformat 61. */
 #if LIBAVFORMAT_VERSION_MAJOR >= 61
@@ -45,6 +46,23 @@ static inline uint8_t *compat_stream_side_data_new(AVStream *st, enum AVPacketSi
 #else
     return av_stream_new_side_data(st, type, size);
 #endif
+}
+
+/* The side data that avcodec_parameters_copy leaves behind. Negative: out of memory. */
+static inline int compat_stream_side_data_copy(AVStream *to, const AVStream *from)
+{
+#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 30, 100)
+    (void)to, (void)from;
+#else
+    for (int i = 0; i < from->nb_side_data; i++) {
+        const AVPacketSideData *sd = &from->side_data[i];
+        uint8_t *copy = av_stream_new_side_data(to, sd->type, sd->size);
+        if (!copy)
+            return AVERROR(ENOMEM);
+        memcpy(copy, sd->data, sd->size);
+    }
+#endif
+    return 0;
 }
 
 /* Flags of a frame: fields of their own before libavutil 58.7. */

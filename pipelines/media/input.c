@@ -5,8 +5,13 @@
  *
  * Rewinding opens the demuxer again instead of seeking to a first timestamp: after such a seek some
  * demuxers skip whatever another stream has before the first video keyframe, and timestamps that
- * libavformat derives come out differently from those of a first read. The context that callers
- * hold (`shown`) stays what it was; the one that reads (`live`) is another, with the same streams.
+ * libavformat derives come out differently from those of a first read. So the context that reads
+ * (`live`) comes and goes; callers hold a copy of its streams (`shown`) that stays.
+ *
+ * A demuxer's index grows with the film, 24 bytes and more a packet of every track, so there is
+ * never more than one, and of an MP4 only that of the track that is read: the byte source shows the
+ * sample tables of the others under a type that demuxers skip, which leaves those tracks there, but
+ * empty.
  *
  * A seek is verified by reading: it is good when the first keyframe of the stream that comes is at
  * or before the wanted time. libavformat alone lands anywhere near it: in transport streams on any
@@ -16,6 +21,7 @@
 
 #include <errno.h>
 #include <libavutil/avstring.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +33,11 @@
 #include "pipelines/media/repair.h"
 #include "pipelines/media/structure.h"
 
-enum { IO_BUFFER = 64 << 10, BAD_READS_MAX = 16 };
+enum {
+    IO_BUFFER = 64 << 10,
+    BAD_READS_MAX = 16,
+    INDEX_WORTH = 1 << 20, /* bytes of an index for which a source is opened anew */
+};
 
 static const char formats[] =
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpeg,avi,flv,wav,mp3,aac,"
@@ -47,7 +57,11 @@ struct input {
     struct limits limits;
     bool (*is_cancelled)(void *);
     void *arg;
-    AVFormatContext *shown, *live; /* often the same */
+    AVFormatContext *shown, *live;
+    int selected;        /* the one stream that is read, or INPUT_ALL */
+    bool is_inseparable; /* hiding the other tracks' tables hid this one's */
+    struct structure_table *hidden;
+    size_t n_hidden;
     struct repair *repair;
     AVPacket *packet, *first; /* first: read ahead by a seek; empty (no data) otherwise */
     bool has_first, is_fresh, is_at_end, is_sequential;
@@ -65,6 +79,18 @@ static int interrupt(void *opaque)
     return in->is_cancelled && in->is_cancelled(in->arg);
 }
 
+/* Gives the hidden boxes among n bytes from `at` a type that no demuxer reads. */
+static void hide(const struct input *in, int64_t at, uint8_t *buf, int64_t n)
+{
+    static const char type[4] = "skip";
+    for (size_t i = 0; i < in->n_hidden; i++)
+        for (int k = 0; k < 4; k++) {
+            int64_t place = in->hidden[i].type_at + k - at;
+            if (place >= 0 && place < n)
+                buf[place] = (uint8_t)type[k];
+        }
+}
+
 static int read_bytes(void *opaque, uint8_t *buf, int n)
 {
     struct input *in = opaque;
@@ -78,6 +104,7 @@ static int read_bytes(void *opaque, uint8_t *buf, int n)
         in->read_errno = errno;
         return AVERROR(errno);
     }
+    hide(in, in->position, buf, got);
     in->position += got;
     return got == 0 ? AVERROR_EOF : (int)got;
 }
@@ -208,6 +235,16 @@ static int find_streams(struct input *in, AVFormatContext *f)
     return status;
 }
 
+/* Of all streams but one. */
+static int64_t index_bytes(const AVFormatContext *f, int but)
+{
+    int64_t n = 0;
+    for (unsigned i = 0; i < f->nb_streams; i++)
+        if ((int)i != but)
+            n += avformat_index_get_entries_count(f->streams[i]);
+    return n * (int64_t)sizeof(AVIndexEntry);
+}
+
 static int live_open(struct input *in, AVFormatContext **ret, struct err *e)
 {
     AVFormatContext *f = NULL;
@@ -223,6 +260,9 @@ static int live_open(struct input *in, AVFormatContext **ret, struct err *e)
             avio_context_free(&pb);
             return r;
         }
+        for (unsigned i = 0; in->n_hidden && i < f->nb_streams; i++)
+            if ((int)i != in->selected) /* else packets of it would be waited for */
+                f->streams[i]->codecpar->codec_type = AVMEDIA_TYPE_DATA;
         if ((status = find_streams(in, f)) < 0)
             r = refuse(in, status, e);
     }
@@ -230,6 +270,8 @@ static int live_open(struct input *in, AVFormatContext **ret, struct err *e)
         live_close(&f);
         return r;
     }
+    if (index_bytes(f, INPUT_ALL) >= INDEX_WORTH)
+        malloc_trim(0); /* building it took as much again */
     *ret = f;
     return 0;
 }
@@ -274,6 +316,53 @@ static int check_streams(const struct input *in, const AVFormatContext *f, struc
     return 0;
 }
 
+static int copy_stream(AVFormatContext *f, const AVStream *from)
+{
+    AVStream *st = avformat_new_stream(f, NULL);
+    if (!st)
+        return AVERROR(ENOMEM);
+    st->id = from->id;
+    st->time_base = from->time_base;
+    st->start_time = from->start_time;
+    st->duration = from->duration;
+    st->disposition = from->disposition;
+    st->sample_aspect_ratio = from->sample_aspect_ratio;
+    st->avg_frame_rate = from->avg_frame_rate;
+    st->r_frame_rate = from->r_frame_rate;
+    int status = avcodec_parameters_copy(st->codecpar, from->codecpar);
+    if (status >= 0)
+        status = av_dict_copy(&st->metadata, from->metadata, 0);
+    return status < 0 ? status : compat_stream_side_data_copy(st, from);
+}
+
+static int copy_program(AVFormatContext *f, const AVProgram *from)
+{
+    if (!av_new_program(f, from->id))
+        return AVERROR(ENOMEM);
+    for (unsigned i = 0; i < from->nb_stream_indexes; i++)
+        av_program_add_stream_index(f, from->id, from->stream_index[i]);
+    return 0;
+}
+
+/* What callers see of the live context. */
+static int show(struct input *in, struct err *e)
+{
+    const AVFormatContext *live = in->live;
+    AVFormatContext *f = in->shown = avformat_alloc_context();
+    if (!f)
+        return out_of_memory(e);
+    f->iformat = live->iformat;
+    f->duration = live->duration;
+    f->max_streams = live->max_streams;
+    f->codec_whitelist = av_strdup(live->codec_whitelist);
+    int status = f->codec_whitelist ? 0 : AVERROR(ENOMEM);
+    for (unsigned i = 0; i < live->nb_streams && status >= 0; i++)
+        status = copy_stream(f, live->streams[i]);
+    for (unsigned i = 0; i < live->nb_programs && status >= 0; i++)
+        status = copy_program(f, live->programs[i]);
+    return status < 0 ? out_of_memory(e) : 0;
+}
+
 static int open_all(struct input *in, struct err *e)
 {
     struct stat st;
@@ -285,8 +374,7 @@ static int open_all(struct input *in, struct err *e)
     int r = live_open(in, &in->live, e);
     if (r < 0)
         return r;
-    in->shown = in->live;
-    if ((r = check_streams(in, in->live, e)) < 0)
+    if ((r = check_streams(in, in->live, e)) < 0 || (r = show(in, e)) < 0)
         return r;
     in->repair = repair_new(in->live);
     in->packet = av_packet_alloc();
@@ -307,6 +395,7 @@ int input_open(int fd, const struct limits *limits, bool (*is_cancelled)(void *)
     in->limits = *limits;
     in->is_cancelled = is_cancelled;
     in->arg = arg;
+    in->selected = INPUT_ALL;
     int r = open_all(in, e);
     if (r < 0)
         input_close(&in);
@@ -323,15 +412,20 @@ void input_close(struct input **ptr)
     repair_free(&in->repair);
     av_packet_free(&in->packet);
     av_packet_free(&in->first);
-    if (in->live != in->shown)
-        live_close(&in->live);
-    live_close(&in->shown);
+    live_close(&in->live);
+    avformat_free_context(in->shown);
+    free(in->hidden);
     free(in);
 }
 
 AVFormatContext *input_format(struct input *in)
 {
     return in->shown;
+}
+
+AVRational input_frame_rate(const struct input *in, int stream)
+{
+    return av_guess_frame_rate(in->live, in->live->streams[stream], NULL);
 }
 
 int64_t input_size(const struct input *in)
@@ -464,7 +558,7 @@ int input_read(struct input *in, AVPacket *pkt, struct err *e)
     return read_repaired(in, pkt, e);
 }
 
-/* ---- seeking ---- */
+/* ---- opening again ---- */
 
 static void forget(struct input *in)
 {
@@ -475,24 +569,79 @@ static void forget(struct input *in)
     av_packet_unref(in->packet);
 }
 
-static int rewind_all(struct input *in, struct err *e)
+/* Opens the demuxer anew. The old one goes first: two indexes are one too many. */
+static int open_again(struct input *in, struct err *e)
 {
-    if (in->is_fresh)
-        return 0;
-    AVFormatContext *f = NULL;
-    int r = live_open(in, &f, e);
+    repair_free(&in->repair);
+    live_close(&in->live);
+    forget(in);
+    int r = live_open(in, &in->live, e);
     if (r < 0)
         return r;
-    repair_free(&in->repair);
-    if (in->live != in->shown)
-        live_close(&in->live);
-    in->live = f;
-    in->repair = repair_new(f);
-    forget(in);
-    copy_discard(in);
+    in->repair = repair_new(in->live);
     in->is_fresh = true;
+    copy_discard(in);
     return 0;
 }
+
+static int rewind_all(struct input *in, struct err *e)
+{
+    return in->is_fresh ? 0 : open_again(in, e);
+}
+
+int64_t input_index_bytes(const struct input *in)
+{
+    return index_bytes(in->live, INPUT_ALL);
+}
+
+/* Hides all tracks' tables but those of the stream; of INPUT_ALL none. */
+static void choose_hidden(struct input *in, int stream)
+{
+    size_t n = 0;
+    free_ptr(&in->hidden);
+    in->n_hidden = 0;
+    if (stream == INPUT_ALL)
+        return;
+    size_t all = structure_mp4_tables(in->fd, in->size, &in->hidden);
+    for (size_t i = 0; i < all; i++)
+        if (in->hidden[i].track != stream)
+            in->hidden[n++] = in->hidden[i];
+    in->n_hidden = n;
+}
+
+static int open_selected(struct input *in, int stream, struct err *e)
+{
+    in->selected = stream;
+    live_close(&in->live);
+    malloc_trim(0); /* libc would keep most of it */
+    choose_hidden(in, stream);
+    return open_again(in, e);
+}
+
+/* Whether opening again with this stream alone saves memory. */
+static bool is_worth_it(const struct input *in, int stream)
+{
+    return !in->is_inseparable && strncmp(in->live->iformat->name, "mov,", 4) == 0 &&
+           index_bytes(in->live, stream) >= INDEX_WORTH;
+}
+
+int input_select(struct input *in, int stream, struct err *e)
+{
+    for (unsigned i = 0; i < in->shown->nb_streams; i++)
+        in->shown->streams[i]->discard =
+            stream == INPUT_ALL || (int)i == stream ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
+    if (stream == in->selected || (in->selected == INPUT_ALL && !is_worth_it(in, stream)))
+        return 0;
+    int r = open_selected(in, stream, e);
+    if (r < 0 || stream == INPUT_ALL ||
+        (stream < (int)in->live->nb_streams &&
+         avformat_index_get_entries_count(in->live->streams[stream])))
+        return r;
+    in->is_inseparable = true; /* libavformat counts its tracks differently */
+    return open_selected(in, INPUT_ALL, e);
+}
+
+/* ---- seeking ---- */
 
 /* Reads to the first keyframe of the stream. 1: it is at or before pts, and is kept as the next
  * packet; 0: it is not. */

@@ -12,16 +12,26 @@
 
 struct input;
 
-/* Opens fd (borrowed; must stay open). All streams but those wanted later are discarded by the
- * callers through stream->discard. ERR_INPUT with a reason a person understands: unknown format,
- * encrypted, no streams, over a limit. cancel: polled while blocking, may be NULL. */
+/* Opens fd (borrowed; must stay open). ERR_INPUT with a reason a person understands: unknown
+ * format, encrypted, no streams, over a limit. cancel: polled while blocking, may be NULL. */
 int input_open(int fd, const struct limits *limits, bool (*is_cancelled)(void *), void *arg,
                struct input **ret, struct err *e);
 void input_close(struct input **in);
 
-/* The streams as they were found; the pointer and its streams stay valid until input_close. Set
- * stream->discard here. */
+/* The streams as they were found: a copy without the demuxer, valid until input_close. Set
+ * stream->discard here to choose among those that are read. */
 AVFormatContext *input_format(struct input *in);
+/* Frames a second as libavformat guesses them; {0, 1}: unknown. */
+AVRational input_frame_rate(const struct input *in, int stream);
+
+/* From now on only this stream is read, or all: the others' discard is set, and the memory that a
+ * demuxer holds for them is given back where it is worth opening the source anew, which loses the
+ * position: seek next. After a failure the input can only be closed. */
+#define INPUT_ALL (-1)
+int input_select(struct input *in, int stream, struct err *e);
+/* Bytes that libavformat's index of the source takes, of all streams. */
+int64_t input_index_bytes(const struct input *in);
+
 int64_t input_size(const struct input *in);     /* bytes */
 int64_t input_position(const struct input *in); /* bytes, of the last read */
 

@@ -566,7 +566,7 @@ static void start_measuring(struct probe *p)
     if (!v)
         return;
     AVStream *st = stream_at(p, v->stream);
-    struct rational hint = from_av(av_guess_frame_rate(input_format(p->in), st, NULL));
+    struct rational hint = from_av(input_frame_rate(p->in, v->stream));
     struct rational coded = from_av(p->heads[0].decoder->framerate);
     if (rational_is_set(coded) &&
         rational_cmp(hint, rational_mul(coded, (struct rational){2, 1})) == 0)
@@ -638,11 +638,13 @@ static void finish_source(struct probe *p)
 
 static int run(struct probe *p, struct err *e)
 {
+    int r = input_select(p->in, INPUT_ALL, e);
+    if (r < 0)
+        return r;
     choose_streams(p);
     if (p->n_heads == 0)
         return err_set(e, ERR_INPUT, "the source has neither video nor audio");
-    int r = head_read(p->in, p->limits, p->heads, p->n_heads, e);
-    if (r < 0 || (r = describe(p, e)) < 0)
+    if ((r = head_read(p->in, p->limits, p->heads, p->n_heads, e)) < 0 || (r = describe(p, e)) < 0)
         return r;
     struct source *s = p->s;
     s->origin_base = s->video ? s->video->time_base : s->audio[0].time_base;

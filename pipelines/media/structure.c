@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/strbuf.h"
 
 /* Up to n bytes at `at`; returns how many there are. */
 static size_t bytes_at(int fd, int64_t at, void *buf, size_t n)
@@ -73,6 +74,7 @@ const char *structure_refuse(int fd, int64_t size)
 
 struct box {
     int64_t at, size; /* size: with header; to the end of the file where the box says 0 */
+    int head;         /* bytes of the header */
     char type[5];
 };
 
@@ -89,7 +91,7 @@ static bool next_box(int fd, int64_t file_size, int64_t at, struct box *ret)
         size = (uint64_t)(file_size - at);
     if (size < 8 || size > INT64_MAX / 2)
         return false;
-    *ret = (struct box){.at = at, .size = (int64_t)size};
+    *ret = (struct box){.at = at, .size = (int64_t)size, .head = be(head, 4) == 1 ? 16 : 8};
     memcpy(ret->type, head + 4, 4);
     return true;
 }
@@ -134,6 +136,57 @@ static bool is_mp4_cut(int fd, int64_t size, char *reason, size_t n)
             return true;
         }
     return false;
+}
+
+/* The boxes of the index, from the outside in, and what is listed in the innermost. */
+static const char index_path[][5] = {"moov", "trak", "mdia", "minf", "stbl"};
+static const char index_tables[][5] = {"stts", "stss", "stps", "stsc", "stsz", "stz2", "stco",
+                                       "co64", "ctts", "cslg", "sdtp", "sbgp", "sgpd"};
+
+enum { INDEX_DEPTH = sizeof index_path / sizeof *index_path, INDEX_BOXES_MAX = 10000 };
+
+struct index_walk {
+    int fd, boxes, track;
+    struct structure_table *tables;
+    size_t n;
+};
+
+static void add_table(struct index_walk *w, const struct box *b)
+{
+    for (size_t i = 0; i < sizeof index_tables / sizeof *index_tables; i++)
+        if (!strcmp(b->type, index_tables[i])) {
+            w->tables = xrealloc_array(w->tables, w->n + 1, sizeof *w->tables);
+            w->tables[w->n++] = (struct structure_table){w->track, b->at + 4};
+        }
+}
+
+/* The boxes from `at` to `end`, which lie in one of depth - 1. */
+static void walk_index(struct index_walk *w, int64_t at, int64_t end, int depth)
+{
+    struct box b;
+    for (; w->boxes < INDEX_BOXES_MAX && at < end && next_box(w->fd, end, at, &b); at += b.size) {
+        w->boxes++;
+        if (b.size > end - at)
+            return;
+        if (depth == INDEX_DEPTH) {
+            add_table(w, &b);
+        } else if (!strcmp(b.type, index_path[depth])) {
+            walk_index(w, at + b.head, at + b.size, depth + 1);
+            w->track += depth == 1;
+            if (depth == 0)
+                return; /* of several indexes the first counts */
+        }
+    }
+}
+
+size_t structure_mp4_tables(int fd, int64_t size, struct structure_table **ret)
+{
+    struct index_walk w = {.fd = fd};
+    walk_index(&w, 0, size, 0);
+    if (w.boxes == INDEX_BOXES_MAX)
+        w.n = 0;
+    *ret = w.tables;
+    return w.n;
 }
 
 /* ---- Matroska elements ---- */

@@ -18,3 +18,14 @@ const char *structure_explain_mp4(int fd, int64_t size);
  * fills reason then. False where the format cannot show it: a transport stream cut at a packet, a
  * program stream, raw audio. */
 bool structure_is_cut(int fd, int64_t size, const char *container, char *reason, size_t n);
+
+/* One table of an MP4/MOV file's index. */
+struct structure_table {
+    int track;       /* counted from 0 in the order of the file, as libavformat counts streams */
+    int64_t type_at; /* the byte where the four letters of its box's type begin */
+};
+
+/* The tables in which each track tells where its samples lie, in ascending order; what a track *is*
+ * lies elsewhere. Caller frees *ret. Returns how many; 0 where there are none, or so many boxes
+ * that it is not worth it. */
+size_t structure_mp4_tables(int fd, int64_t size, struct structure_table **ret);

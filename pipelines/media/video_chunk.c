@@ -266,11 +266,10 @@ static int deliver_last(struct run *run, struct err *e)
 static int start(struct run *run, const struct limits *limits, int scratch_fd, struct err *e)
 {
     AVFormatContext *format = input_format(run->in);
-    for (unsigned i = 0; i < format->nb_streams; i++)
-        format->streams[i]->discard =
-            (int)i == run->video->stream ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
     input_set_sequential(run->in, run->video->is_sequential);
-    int status = input_seek(run->in, run->video->stream, run->chunk->seek_pts, e);
+    int status = input_select(run->in, run->video->stream, e);
+    if (status >= 0)
+        status = input_seek(run->in, run->video->stream, run->chunk->seek_pts, e);
     if (status >= 0)
         status = decoder_open(format->streams[run->video->stream], run->plan->origin, run->device,
                               limits, &run->decoder, e);

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -284,6 +285,116 @@ static void discarded_streams_stay_away(void **state)
     opened_close(&o);
 }
 
+/* ---- one track of many ---- */
+
+/* The clip over and over, as long as a film is, without decoding it. */
+static const char *film_of(const char *name, const char *clip, int times, const char *movflags)
+{
+    const char *path = scratch_file(name);
+    struct opened o;
+    AVFormatContext *f = NULL;
+    opened_must(&o, clip);
+    assert_true(avformat_alloc_output_context2(&f, NULL, NULL, path) >= 0);
+    const AVFormatContext *from = input_format(o.in);
+    for (unsigned i = 0; i < from->nb_streams; i++) {
+        AVStream *st = avformat_new_stream(f, NULL);
+        avcodec_parameters_copy(st->codecpar, from->streams[i]->codecpar);
+        st->time_base = from->streams[i]->time_base;
+    }
+    AVDictionary *options = NULL;
+    av_dict_set(&options, "movflags", movflags, 0);
+    assert_true(avio_open(&f->pb, path, AVIO_FLAG_WRITE) >= 0);
+    assert_true(avformat_write_header(f, &options) >= 0);
+    av_dict_free(&options);
+    AVPacket *pkt = av_packet_alloc();
+    for (int i = 0; i < times; i++, assert_int_equal(input_seek(o.in, 0, INT64_MIN, &o.err), 0))
+        while (input_read(o.in, pkt, &o.err) == 0) {
+            AVRational tb = from->streams[pkt->stream_index]->time_base;
+            int64_t shift = av_rescale_q(2100 * i, (AVRational){1, 1000}, tb); /* longer than it */
+            pkt->pts += shift;
+            pkt->dts += shift;
+            av_packet_rescale_ts(pkt, tb, f->streams[pkt->stream_index]->time_base);
+            av_packet_free_side_data(pkt);
+            assert_true(av_interleaved_write_frame(f, pkt) >= 0);
+        }
+    av_packet_free(&pkt);
+    assert_true(av_write_trailer(f) >= 0);
+    avio_closep(&f->pb);
+    avformat_free_context(f);
+    opened_close(&o);
+    return path;
+}
+
+static int64_t bytes_in_use(void)
+{
+    struct mallinfo2 m = mallinfo2();
+    return (int64_t)(m.uordblks + m.hblkhd);
+}
+
+static void assert_same(const struct packet_list *got, const struct packet_list *all, int stream)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < all->n; i++)
+        if (stream < 0 || all->v[i].stream == stream) {
+            assert_true(n < got->n);
+            assert_memory_equal(&got->v[n++], &all->v[i], sizeof *all->v);
+        }
+    assert_int_equal(got->n, n);
+}
+
+/* Selects, of a source at its start, and checks whose packets and whose index there are. */
+static void assert_selected(struct opened *o, const struct packet_list *all, int stream)
+{
+    struct packet_list got;
+    size_t of[2] = {0};
+    for (size_t i = 0; i < all->n; i++)
+        of[all->v[i].stream]++;
+    assert_int_equal(input_select(o->in, stream, &o->err), 0);
+    size_t expected = stream < 0 ? of[0] + of[1] : of[stream];
+    assert_int_equal(input_index_bytes(o->in) / sizeof(AVIndexEntry), expected);
+    packets_read(o, -1, &got);
+    assert_same(&got, all, stream);
+    packets_free(&got);
+    int64_t before = bytes_in_use();
+    assert_int_equal(input_seek(o->in, 0, INT64_MIN, &o->err), 0); /* opens it again */
+    assert_int_equal(input_index_bytes(o->in) / sizeof(AVIndexEntry), expected);
+    assert_true(bytes_in_use() - before < input_index_bytes(o->in) / 2);
+    assert_int_equal(input_format(o->in)->nb_streams, 2);
+    assert_int_equal(input_format(o->in)->streams[1]->codecpar->sample_rate, 48000);
+}
+
+static void the_index_of_what_is_not_read_is_not_kept(void **state)
+{
+    (void)state;
+    static const char *const flags[] = {NULL, "faststart"};
+    const char *clip = clip_in_scratch(
+        "loop.mp4",
+        &(struct clip_options){
+            .width = 64, .height = 64, .fps = {50, 1}, .frames = 100, .b_frames = 2, .n_audio = 1});
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        struct opened o;
+        struct packet_list all;
+        opened_must(&o, film_of("film.mp4", clip, 480, flags[i]));
+        packets_read(&o, -1, &all);
+        assert_int_equal(input_seek(o.in, 0, INT64_MIN, &o.err), 0);
+        assert_selected(&o, &all, 0);
+        size_t at = all.n / 2;
+        while (all.v[at].stream != 0 || !(all.v[at].flags & AV_PKT_FLAG_KEY))
+            at++;
+        struct packet_list video;
+        assert_int_equal(input_seek(o.in, 0, all.v[at].pts, &o.err), 0);
+        packets_read(&o, -1, &video);
+        assert_memory_equal(&video.v[0], &all.v[at], sizeof *all.v);
+        packets_free(&video);
+        if (i == 0) {
+            assert_selected(&o, &all, 1);
+            assert_selected(&o, &all, INPUT_ALL);
+        }
+        packets_free(&all);
+        opened_close(&o);
+    }
+}
+
 /* ---- truncation ---- */
 
 static void cut_files_are_seen_and_whole_ones_are_not(void **state)
@@ -363,6 +474,7 @@ int main(void)
         cmocka_unit_test(rewinding_gives_all_streams_again),
         cmocka_unit_test(a_sequential_source_is_read_from_its_start),
         cmocka_unit_test(discarded_streams_stay_away),
+        cmocka_unit_test(the_index_of_what_is_not_read_is_not_kept),
         cmocka_unit_test(cut_files_are_seen_and_whole_ones_are_not),
         cmocka_unit_test(a_long_mdat_alone_is_no_truncation),
     };
