@@ -1,7 +1,8 @@
 /*
  * A session's life: closed into its sandbox before it sees the first byte of a source, it runs one
- * task after another and keeps the input open while the next task is of the same job and file, so
- * that neither the container's index nor the process has to be set up again.
+ * task after another. While the next task is of the same job and file it keeps the input open, the
+ * job's records parsed, and the stages of a video chunk warm (pipelines/media/warm.h). Whatever
+ * fails, the next task starts afresh.
  *
  * The callbacks of a task come from several threads (never two events at once, but the input polls
  * for cancellation from its own), so the channel is behind a lock here.
@@ -42,6 +43,12 @@ struct session {
     struct stat file;
     int input_fd;
     struct input *input;
+    struct records { /* of a video or audio task */
+        char *source_text, *plan_text;
+        struct source *source;
+        struct plan *plan;
+    } records;
+    struct warm warm;     /* made with that input and those records */
     pthread_mutex_t lock; /* guards the rest while a task runs */
     struct channel *channel;
     bool is_cancelled, is_gone; /* is_gone: no agent any more */
@@ -133,8 +140,19 @@ static void on_bytes(void *arg, int64_t bytes)
 
 /* ---- the input ---- */
 
+static void forget_records(struct session *s)
+{
+    struct records *r = &s->records;
+    warm_forget(&s->warm);
+    bind_free(&source_type, &r->source);
+    bind_free(&plan_type, &r->plan);
+    free_ptr(&r->source_text);
+    free_ptr(&r->plan_text);
+}
+
 static void close_input(struct session *s)
 {
+    forget_records(s);
     input_close(&s->input);
     close_fd(&s->input_fd);
     free_ptr(&s->job);
@@ -178,17 +196,6 @@ static int run_probe(struct session *s, const struct message_task *task, int scr
     return 0;
 }
 
-struct records { /* of a video or audio task */
-    struct source *source;
-    struct plan *plan;
-};
-
-static void records_free(struct records *r)
-{
-    bind_free(&source_type, &r->source);
-    bind_free(&plan_type, &r->plan);
-}
-
 static int parse(const struct bind_struct *type, const char *text, const char *name, void *ret,
                  struct err *e)
 {
@@ -197,25 +204,40 @@ static int parse(const struct bind_struct *type, const char *text, const char *n
     return bind_parse(type, text, strlen(text), name, ERR_BUG, ret, e);
 }
 
-static int parse_records(const struct message_task *task, struct records *ret, struct err *e)
+static bool is_same_text(const char *a, const char *b)
 {
-    int rc = parse(&source_type, task->source, "source", &ret->source, e);
-    return rc < 0 ? rc : parse(&plan_type, task->plan, "plan", &ret->plan, e);
+    return a && b && !strcmp(a, b);
+}
+
+/* The task's source and plan, parsed now or for the task before. */
+static int use_records(struct session *s, const struct message_task *task, struct err *e)
+{
+    struct records *r = &s->records;
+    if (is_same_text(r->source_text, task->source) && is_same_text(r->plan_text, task->plan))
+        return 0;
+    forget_records(s);
+    int rc = parse(&source_type, task->source, "source", &r->source, e);
+    if (rc == 0)
+        rc = parse(&plan_type, task->plan, "plan", &r->plan, e);
+    if (rc < 0)
+        return rc;
+    r->source_text = xstrdup(task->source);
+    r->plan_text = xstrdup(task->plan);
+    return 0;
 }
 
 static int run_video(struct session *s, const struct message_task *task, int scratch_fd, char **ret,
                      struct err *e)
 {
-    cleanup(records_free) struct records r = {0};
     struct plan_chunk *chunk = NULL;
     struct manifest *manifest = NULL;
     const struct task_events events = {s, on_file, on_progress, on_is_cancelled};
-    int rc = parse_records(task, &r, e);
+    int rc = use_records(s, task, e);
     if (rc == 0)
         rc = parse(&plan_chunk_type, task->payload, "payload", &chunk, e);
     if (rc == 0)
-        rc = video_chunk_run(s->input, &s->limits, s->device, r.source, r.plan, chunk, scratch_fd,
-                             &events, &manifest, e);
+        rc = video_chunk_run(&s->warm, s->input, &s->limits, s->device, s->records.source,
+                             s->records.plan, chunk, scratch_fd, &events, &manifest, e);
     if (rc == 0)
         *ret = bind_dump(&manifest_type, manifest);
     bind_free(&plan_chunk_type, &chunk);
@@ -226,13 +248,12 @@ static int run_video(struct session *s, const struct message_task *task, int scr
 static int run_audio(struct session *s, const struct message_task *task, int scratch_fd, char **ret,
                      struct err *e)
 {
-    cleanup(records_free) struct records r = {0};
     struct manifest *manifest = NULL;
     const struct task_events events = {s, on_file, on_progress, on_is_cancelled};
-    int rc = parse_records(task, &r, e);
+    int rc = use_records(s, task, e);
     if (rc == 0)
-        rc = audio_track_run(s->input, &s->limits, r.source, r.plan, (size_t)task->audio,
-                             scratch_fd, &events, &manifest, e);
+        rc = audio_track_run(s->input, &s->limits, s->records.source, s->records.plan,
+                             (size_t)task->audio, scratch_fd, &events, &manifest, e);
     if (rc == 0)
         *ret = bind_dump(&manifest_type, manifest);
     bind_free(&manifest_type, &manifest);
@@ -353,6 +374,7 @@ int session_main(struct err *e)
     if (rc == 0)
         rc = serve(&s, e);
     close_input(&s);
+    warm_clear(&s.warm);
     channel_free(&s.channel);
     device_close(&s.device);
     return rc;

@@ -12,6 +12,7 @@ struct decoder {
     AVCodecContext *ctx;
     const struct device *device;
     bool is_refused; /* the device cannot decode this stream */
+    int reorder;     /* frames, as the container's reader has found it */
     int64_t origin, last;
     int64_t frames, errors;
 };

@@ -1,6 +1,6 @@
 /* One video decoder: packets in, frames out in display order, times in ticks from the job's origin.
- * It is opened anew after a seek: a flushed one is not always as good (FFmpeg 7.1's HEVC). Thread:
- * one. */
+ * It is opened anew after a seek: a flushed one is not always as good (FFmpeg 7.1's HEVC), and
+ * nothing would be saved, since libavcodec gives a GPU's decoder back at a flush. Thread: one. */
 #pragma once
 #include <libavformat/avformat.h>
 

@@ -1,7 +1,5 @@
 #include "pipelines/media/encoder.h"
 
-#include <libavutil/opt.h>
-#include <libavutil/pixdesc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -9,48 +7,6 @@
 #include "common/cleanup.h"
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
-
-/*
- * What each encoder needs so that a chunk can join its neighbours: keyframes only where they are
- * asked for, closed GOPs, parameter sets that do not depend on the content, and output that does
- * not depend on the number of cores. Profiles may add options, but these stand.
- */
-static const char *const nvenc_presets[][2] = {
-    {"ultrafast", "p1"}, {"superfast", "p2"}, {"veryfast", "p3"}, {"faster", "p4"},
-    {"fast", "p4"},      {"medium", "p5"},    {"slow", "p6"},     {"slower", "p7"},
-    {"veryslow", "p7"},  {NULL, NULL},
-};
-#define NVENC_OPTIONS "forced-idr=1", "no-scenecut=1", "strict_gop=1", "g=1000000000", "rc=vbr"
-
-static const struct encoder_kind {
-    const char *name;
-    const char *params_key; /* the private option that takes "key=value:key=value" */
-    const char *params;
-    const char *options[5];          /* "key=value" */
-    const char *crf_key;             /* the option for constant quality */
-    const char *const (*presets)[2]; /* of libx264 and libx265 to this encoder's; NULL: the same */
-    bool is_gop_encoder; /* cannot be told where keyframes go: a new encoder for each GOP */
-} kinds[] = {
-    {"libx264",
-     "x264-params",
-     "keyint=infinite:scenecut=0:open-gop=0:stitchable=1",
-     {"forced-idr=1"},
-     "crf",
-     NULL,
-     false},
-    {"libx265",
-     "x265-params",
-     "keyint=-1:scenecut=0:open-gop=0:repeat-headers=0:info=0:frame-threads=1:pools=none:"
-     "log-level=error",
-     {"forced-idr=1"},
-     "crf",
-     NULL,
-     false},
-    {"libsvtav1", "svtav1-params", "keyint=-1:lp=1", {NULL}, "crf", NULL, true},
-    {"h264_nvenc", NULL, NULL, {NVENC_OPTIONS}, "cq", nvenc_presets, false},
-    {"hevc_nvenc", NULL, NULL, {NVENC_OPTIONS}, "cq", nvenc_presets, false},
-    {"av1_nvenc", NULL, NULL, {NVENC_OPTIONS}, "cq", nvenc_presets, false},
-};
 
 enum { QUEUE_FRAMES = 4 };
 
@@ -66,8 +22,6 @@ struct key { /* a keyframe that was asked for and has not come out yet */
 
 struct encoder {
     struct encoder_options opt;
-    const struct encoder_kind *kind;
-    const char *codec; /* libav's name of the encoder on this device */
     pthread_t thread;
     bool is_running;
 
@@ -80,7 +34,7 @@ struct encoder {
     struct err err;
 
     /* the encoder's thread only, until it was joined */
-    AVCodecContext *ctx;
+    struct encoder_codec *codec;
     struct packager *packager;
     AVPacket *pkt;
     struct key *keys;
@@ -89,133 +43,13 @@ struct encoder {
     _Atomic int64_t frames_out;
 };
 
-static const struct encoder_kind *find_kind(const char *name)
-{
-    static const struct encoder_kind other = {"", NULL, NULL, {"forced-idr=1"}, "crf", NULL, false};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (!strcmp(kinds[i].name, name))
-            return &kinds[i];
-    return &other;
-}
-
-static void set_option(const struct encoder_kind *kind, AVDictionary **d, const char *key_value)
-{
-    const char *eq = strchr(key_value, '=');
-    if (!eq)
-        return;
-    cleanup(free_ptr) char *key = xasprintf("%.*s", (int)(eq - key_value), key_value);
-    if (kind->params_key && !strcmp(key, kind->params_key)) {
-        AVDictionaryEntry *base = av_dict_get(*d, key, NULL, 0);
-        cleanup(free_ptr) char *both = xasprintf("%s:%s", eq + 1, base ? base->value : "");
-        av_dict_set(d, key, both, 0); /* ours last: the last one counts */
-        return;
-    }
-    av_dict_set(d, key, eq + 1, 0);
-}
-
-static const char *preset_of(const struct encoder_kind *kind, const char *preset)
-{
-    for (size_t i = 0; kind->presets && kind->presets[i][0]; i++)
-        if (!strcmp(kind->presets[i][0], preset))
-            return kind->presets[i][1];
-    return preset;
-}
-
-static void set_options(const struct encoder *enc, AVDictionary **d)
-{
-    const struct plan_rendition *r = enc->opt.rendition;
-    const struct encoder_kind *kind = enc->kind;
-    if (kind->params_key)
-        av_dict_set(d, kind->params_key, kind->params, 0);
-    for (size_t i = 0; i < sizeof kind->options / sizeof kind->options[0]; i++)
-        if (kind->options[i])
-            set_option(kind, d, kind->options[i]);
-    if (enc->opt.plan->preset)
-        av_dict_set(d, "preset", preset_of(kind, enc->opt.plan->preset), 0);
-    if (r->encoder_profile)
-        av_dict_set(d, "profile", r->encoder_profile, 0);
-    if (r->level)
-        av_dict_set(d, "level", r->level, 0);
-    if (r->crf >= 0) {
-        char crf[32];
-        snprintf(crf, sizeof crf, "%g", r->crf);
-        av_dict_set(d, kind->crf_key, crf, 0);
-    }
-    for (size_t i = 0; i < r->n_options; i++)
-        set_option(kind, d, r->options[i]);
-}
-
-static void set_colour(AVCodecContext *ctx, const struct plan *plan, const struct source_video *v)
-{
-    int n;
-    ctx->color_range = AVCOL_RANGE_MPEG;
-    if (plan->is_tonemapped) {
-        ctx->color_primaries = AVCOL_PRI_BT709;
-        ctx->color_trc = AVCOL_TRC_BT709;
-        ctx->colorspace = AVCOL_SPC_BT709;
-        return;
-    }
-    if (v->color_primaries && (n = av_color_primaries_from_name(v->color_primaries)) >= 0)
-        ctx->color_primaries = n;
-    if (v->color_transfer && (n = av_color_transfer_from_name(v->color_transfer)) >= 0)
-        ctx->color_trc = n;
-    if (v->color_space && (n = av_color_space_from_name(v->color_space)) >= 0 && n != AVCOL_SPC_RGB)
-        ctx->colorspace = n;
-}
-
-static AVRational to_av(struct rational r)
-{
-    return (AVRational){(int)r.num, (int)r.den};
-}
-
-static int open_codec(struct encoder *enc, struct err *e)
-{
-    const struct plan *plan = enc->opt.plan;
-    const struct plan_rendition *r = enc->opt.rendition;
-    const AVCodec *codec = avcodec_find_encoder_by_name(enc->codec);
-    if (!codec)
-        return err_set(e, ERR_DEVICE, "encoder %s is not in this build of libavcodec", enc->codec);
-    AVCodecContext *ctx = enc->ctx = avcodec_alloc_context3(codec);
-    if (!ctx)
-        return err_set(e, ERR_RESOURCE, "%s: out of memory", r->name);
-    ctx->width = r->width;
-    ctx->height = r->height;
-    ctx->pix_fmt = device_is_gpu(enc->opt.device) ? device_pix_fmt(enc->opt.device)
-                                                  : av_get_pix_fmt(plan->pix_fmt);
-    int status =
-        device_frames(enc->opt.device, plan->pix_fmt, r->width, r->height, &ctx->hw_frames_ctx, e);
-    if (status < 0)
-        return status;
-    ctx->time_base = to_av(r->time_base);
-    ctx->framerate = to_av(rational_is_set(r->fps) ? r->fps : enc->opt.source->frame_rate);
-    ctx->sample_aspect_ratio = (AVRational){1, 1};
-    ctx->flags |= AV_CODEC_FLAG_GLOBAL_HEADER | AV_CODEC_FLAG_CLOSED_GOP;
-    ctx->thread_count = 1; /* the same bytes on any number of cores; sessions fill the cores */
-    ctx->bit_rate = r->crf >= 0 ? 0 : r->bitrate;
-    ctx->rc_max_rate = r->maxrate;
-    ctx->rc_buffer_size = (int)r->bufsize;
-    set_colour(ctx, plan, enc->opt.source);
-    AVDictionary *options = NULL;
-    set_options(enc, &options);
-    status = avcodec_open2(ctx, codec, &options);
-    const AVDictionaryEntry *unknown = av_dict_get(options, "", NULL, AV_DICT_IGNORE_SUFFIX);
-    if (status < 0) /* on a GPU: no engine, no session left, no memory */
-        status = err_set(e, device_is_gpu(enc->opt.device) ? ERR_DEVICE : ERR_CONFIG,
-                         "%s: encoder %s does not open on %s: %s", r->name, enc->codec,
-                         device_name(enc->opt.device), avlog_reason(status));
-    else if (unknown)
-        status = err_set(e, ERR_CONFIG, "%s: encoder %s has no option \"%s\"", r->name, enc->codec,
-                         unknown->key);
-    av_dict_free(&options);
-    return status;
-}
-
 static int write_packet(struct encoder *enc, struct err *e)
 {
     if (enc->pkt->flags & AV_PKT_FLAG_KEY) {
         if (!enc->n_keys || enc->keys[0].pts != enc->pkt->pts)
             return err_set(e, ERR_BUG, "%s: encoder %s set a keyframe at %lld that was not planned",
-                           enc->opt.rendition->name, enc->codec, (long long)enc->pkt->pts);
+                           enc->opt.codec.rendition->name, encoder_codec_name(enc->codec),
+                           (long long)enc->pkt->pts);
         enc->segment = enc->keys[0].segment;
         memmove(enc->keys, enc->keys + 1, --enc->n_keys * sizeof *enc->keys);
     }
@@ -226,9 +60,10 @@ static int write_packet(struct encoder *enc, struct err *e)
 /* Sends one frame (NULL: flush) and takes all packets that are ready. */
 static int encode(struct encoder *enc, const AVFrame *frame, struct err *e)
 {
-    int status = avcodec_send_frame(enc->ctx, frame);
+    AVCodecContext *ctx = encoder_codec_context(enc->codec);
+    int status = avcodec_send_frame(ctx, frame);
     while (status >= 0) {
-        status = avcodec_receive_packet(enc->ctx, enc->pkt);
+        status = avcodec_receive_packet(ctx, enc->pkt);
         if (status == AVERROR(EAGAIN) || status == AVERROR_EOF)
             return 0;
         if (status < 0)
@@ -239,7 +74,8 @@ static int encode(struct encoder *enc, const AVFrame *frame, struct err *e)
             return written;
     }
     return err_set(e, status == AVERROR(ENOMEM) ? ERR_RESOURCE : ERR_BUG, "%s: encoder %s: %s",
-                   enc->opt.rendition->name, enc->codec, avlog_reason(status));
+                   enc->opt.codec.rendition->name, encoder_codec_name(enc->codec),
+                   avlog_reason(status));
 }
 
 static void expect_key(struct encoder *enc, int64_t pts, int64_t segment)
@@ -251,29 +87,44 @@ static void expect_key(struct encoder *enc, int64_t pts, int64_t segment)
     enc->keys[enc->n_keys++] = (struct key){pts, segment};
 }
 
-static int open_all(struct encoder *enc, struct err *e)
+/* The first of a chunk may have been opened ahead. */
+static int open_first(struct encoder *enc, struct err *e)
 {
-    int status = open_codec(enc, e);
-    if (status < 0 || enc->packager)
+    int status = encoder_codec_new(&enc->opt.codec, &enc->codec, e);
+    if (status < 0)
         return status;
-    return packager_open(&enc->opt.packager, enc->ctx, &enc->packager, e);
+    struct encoder_codec *spare = spares_take(enc->opt.spares, enc->codec);
+    if (spare) {
+        encoder_codec_free(&enc->codec);
+        enc->codec = spare;
+    }
+    if ((status = encoder_codec_open(enc->codec, e)) < 0)
+        return status;
+    return packager_open(&enc->opt.packager, encoder_codec_context(enc->codec), &enc->packager, e);
+}
+
+static bool has_same_parameter_sets(struct encoder_codec *a, struct encoder_codec *b)
+{
+    const AVCodecContext *x = encoder_codec_context(a), *y = encoder_codec_context(b);
+    return x->extradata_size == y->extradata_size &&
+           !memcmp(x->extradata, y->extradata, (size_t)x->extradata_size);
 }
 
 /* A new encoder takes over at a keyframe, under the same parameter sets. */
 static int restart(struct encoder *enc, struct err *e)
 {
+    cleanup(encoder_codec_free) struct encoder_codec *old = NULL;
     int status = encode(enc, NULL, e);
     if (status < 0)
         return status;
-    AVCodecContext *old = enc->ctx;
-    status = open_all(enc, e);
-    if (status >= 0 &&
-        (old->extradata_size != enc->ctx->extradata_size ||
-         memcmp(old->extradata, enc->ctx->extradata, (size_t)old->extradata_size) != 0))
-        status = err_set(e, ERR_BUG, "%s: encoder %s changed its parameter sets",
-                         enc->opt.rendition->name, enc->codec);
-    avcodec_free_context(&old);
-    return status;
+    old = take(enc->codec);
+    if ((status = encoder_codec_new(&enc->opt.codec, &enc->codec, e)) < 0 ||
+        (status = encoder_codec_open(enc->codec, e)) < 0)
+        return status;
+    if (!has_same_parameter_sets(old, enc->codec))
+        return err_set(e, ERR_BUG, "%s: encoder %s changed its parameter sets",
+                       enc->opt.codec.rendition->name, encoder_codec_name(enc->codec));
+    return 0;
 }
 
 static int encode_work(struct encoder *enc, struct work *w, struct err *e)
@@ -281,7 +132,8 @@ static int encode_work(struct encoder *enc, struct work *w, struct err *e)
     if (!w->frame)
         return encode(enc, NULL, e);
     if (w->is_key) {
-        int status = enc->kind->is_gop_encoder && enc->frames_in ? restart(enc, e) : 0;
+        int status =
+            enc->frames_in && encoder_codec_is_gop_encoder(enc->codec) ? restart(enc, e) : 0;
         if (status < 0)
             return status;
         expect_key(enc, w->frame->pts, w->segment);
@@ -312,7 +164,7 @@ static void *run(void *arg)
     struct encoder *enc = arg;
     struct err err = {0};
     struct work w;
-    int status = open_all(enc, &err);
+    int status = open_first(enc, &err);
     bool is_end = false;
     while (status >= 0 && !is_end && next_work(enc, &w)) {
         is_end = !w.frame;
@@ -332,17 +184,13 @@ int encoder_start(const struct encoder_options *options, struct encoder **ret, s
 {
     cleanup(encoder_free) struct encoder *enc = xcalloc(1, sizeof *enc);
     enc->opt = *options;
-    int status = device_encoder(options->device, options->plan->encoder, &enc->codec, e);
-    if (status < 0)
-        return status;
-    enc->kind = find_kind(enc->codec);
     pthread_mutex_init(&enc->lock, NULL);
     pthread_cond_init(&enc->changed, NULL);
     enc->pkt = av_packet_alloc();
-    status = enc->pkt ? pthread_create(&enc->thread, NULL, run, enc) : ENOMEM;
+    int status = enc->pkt ? pthread_create(&enc->thread, NULL, run, enc) : ENOMEM;
     if (status)
         return err_set(e, ERR_RESOURCE, "start the encoder thread of %s: %s",
-                       options->rendition->name, strerror(status));
+                       options->codec.rendition->name, strerror(status));
     enc->is_running = true;
     *ret = take(enc);
     return 0;
@@ -369,7 +217,7 @@ int encoder_push(struct encoder *enc, AVFrame *frame, int64_t segment, bool is_k
 {
     AVFrame *copy = av_frame_alloc();
     if (!copy)
-        return err_set(e, ERR_RESOURCE, "%s: out of memory", enc->opt.rendition->name);
+        return err_set(e, ERR_RESOURCE, "%s: out of memory", enc->opt.codec.rendition->name);
     av_frame_move_ref(copy, frame);
     return push(enc, (struct work){copy, segment, is_key}, e);
 }
@@ -381,9 +229,14 @@ static void join(struct encoder *enc)
     enc->is_running = false;
 }
 
+int encoder_end(struct encoder *enc, struct err *e)
+{
+    return push(enc, (struct work){0}, e);
+}
+
 int encoder_finish(struct encoder *enc, int64_t end, struct manifest_track *ret, struct err *e)
 {
-    int status = push(enc, (struct work){0}, e);
+    int status = 0;
     join(enc);
     if (enc->status < 0) {
         *e = enc->err;
@@ -394,13 +247,13 @@ int encoder_finish(struct encoder *enc, int64_t end, struct manifest_track *ret,
     if (enc->frames_out != enc->frames_in || enc->n_keys)
         return err_set(e, ERR_BUG,
                        "%s: encoder %s got %lld frames and gave %lld, %zu keyframes missing",
-                       enc->opt.rendition->name, enc->codec, (long long)enc->frames_in,
-                       (long long)enc->frames_out, enc->n_keys);
+                       enc->opt.codec.rendition->name, encoder_codec_name(enc->codec),
+                       (long long)enc->frames_in, (long long)enc->frames_out, enc->n_keys);
     status = packager_finish(enc->packager, end, ret, e);
     if (status < 0)
         return status;
-    ret->width = enc->opt.rendition->width;
-    ret->height = enc->opt.rendition->height;
+    ret->width = enc->opt.codec.rendition->width;
+    ret->height = enc->opt.codec.rendition->height;
     return 0;
 }
 
@@ -423,13 +276,8 @@ void encoder_free(struct encoder **pp)
         av_frame_free(&enc->queue[enc->head].frame);
         enc->head = (enc->head + 1) % QUEUE_FRAMES;
     }
-    if (enc->ctx && enc->kind->is_gop_encoder) { /* SVT-AV1 hangs when freed in mid-stream */
-        avcodec_send_frame(enc->ctx, NULL);
-        while (avcodec_receive_packet(enc->ctx, enc->pkt) >= 0)
-            av_packet_unref(enc->pkt);
-    }
     packager_free(&enc->packager);
-    avcodec_free_context(&enc->ctx);
+    encoder_codec_free(&enc->codec);
     av_packet_free(&enc->pkt);
     free(enc->keys);
     pthread_cond_destroy(&enc->changed);

@@ -5,17 +5,15 @@
  * queue hands over.
  */
 #pragma once
-#include "pipelines/media/device.h"
 #include "pipelines/media/packager.h"
+#include "pipelines/media/spares.h"
 
 struct encoder;
 
 struct encoder_options {
-    const struct plan *plan;
-    const struct device *device;
-    const struct plan_rendition *rendition;
-    const struct source_video *source; /* colour and frame rate */
+    struct encoder_codec_options codec;
     struct packager_options packager;
+    struct spares *spares; /* what may be open already */
 };
 
 int encoder_start(const struct encoder_options *options, struct encoder **ret, struct err *e);
@@ -24,8 +22,11 @@ int encoder_start(const struct encoder_options *options, struct encoder **ret, s
  * time base. Blocks while the queue is full. -kind when the encoder has failed. */
 int encoder_push(struct encoder *enc, AVFrame *frame, int64_t segment, bool is_key, struct err *e);
 
-/* Drains, ends the last segment at `end`, and fills *ret. Also checks that each frame that was
- * pushed came out, and each keyframe where it was asked for. */
+/* Says that no frame follows, so that it drains while others are still told. */
+int encoder_end(struct encoder *enc, struct err *e);
+
+/* After encoder_end: waits, ends the last segment at `end`, and fills *ret. Also checks that each
+ * frame that was pushed came out, and each keyframe where it was asked for. */
 int encoder_finish(struct encoder *enc, int64_t end, struct manifest_track *ret, struct err *e);
 
 int64_t encoder_frames_out(const struct encoder *enc); /* any thread */

@@ -3,6 +3,7 @@
 #include <libavfilter/avfilter.h>
 #include <libavfilter/buffersink.h>
 #include <libavfilter/buffersrc.h>
+#include <libavutil/hwcontext.h>
 #include <libavutil/mem.h>
 
 #include "common/cleanup.h"
@@ -16,8 +17,8 @@ struct filter {
     AVFilterContext *source, *sink;
     int width, height, format; /* what the graph was built for */
     AVRational aspect;
-    const uint8_t *hw_frames; /* the frames context, only compared */
-    AVFrame *pending; /* a frame that waits: passing through, or for the old graph to drain */
+    AVBufferRef *hw_frames; /* likewise; NULL: system memory */
+    AVFrame *pending;       /* a frame that waits: passing through, or for the old graph to drain */
     bool is_ended;
 };
 
@@ -34,6 +35,7 @@ void filter_free(struct filter **f)
 {
     if (*f) {
         avfilter_graph_free(&(*f)->graph);
+        av_buffer_unref(&(*f)->hw_frames);
         av_frame_free(&(*f)->pending);
         free((*f)->description);
     }
@@ -70,8 +72,9 @@ static int build(struct filter *f, const AVFrame *frame, struct err *e)
     f->height = frame->height;
     f->format = frame->format;
     f->aspect = frame->sample_aspect_ratio;
-    f->hw_frames = frame->hw_frames_ctx ? frame->hw_frames_ctx->data : NULL;
-    int status = create_source(f, frame);
+    int status = av_buffer_replace(&f->hw_frames, frame->hw_frames_ctx);
+    if (status >= 0)
+        status = create_source(f, frame);
     if (status >= 0)
         status = avfilter_graph_create_filter(&f->sink, avfilter_get_by_name("buffersink"), "out",
                                               NULL, NULL, f->graph);
@@ -97,11 +100,22 @@ static int build(struct filter *f, const AVFrame *frame, struct err *e)
     return 0;
 }
 
+/* A new decoder brings a pool of its own, of surfaces like the last one's: to the filters that is
+ * no difference, and a graph on a GPU is dear to build. */
+static bool are_alike(const AVBufferRef *a, const AVBufferRef *b)
+{
+    if (!a || !b)
+        return a == b;
+    const AVHWFramesContext *x = (AVHWFramesContext *)a->data, *y = (AVHWFramesContext *)b->data;
+    return x->device_ctx == y->device_ctx && x->format == y->format &&
+           x->sw_format == y->sw_format && x->width == y->width && x->height == y->height;
+}
+
 static bool fits(const struct filter *f, const AVFrame *frame)
 {
     return f->width == frame->width && f->height == frame->height && f->format == frame->format &&
            !av_cmp_q(f->aspect, frame->sample_aspect_ratio) &&
-           f->hw_frames == (frame->hw_frames_ctx ? frame->hw_frames_ctx->data : NULL);
+           are_alike(f->hw_frames, frame->hw_frames_ctx);
 }
 
 static int feed(struct filter *f, AVFrame *frame, struct err *e)

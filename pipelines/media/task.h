@@ -6,6 +6,7 @@
 #pragma once
 #include "pipelines/media/device.h"
 #include "pipelines/media/input.h"
+#include "pipelines/media/warm.h"
 #include "pipelines/plan/manifest.h"
 #include "pipelines/plan/plan.h"
 
@@ -20,9 +21,10 @@ struct task_events { /* called from the caller's thread and from encoder threads
     bool (*is_cancelled)(void *arg); /* polled between frames */
 };
 
-int video_chunk_run(struct input *in, const struct limits *limits, const struct device *device,
-                    const struct source *source, const struct plan *plan,
-                    const struct plan_chunk *chunk, int scratch_fd,
+/* warm: what is kept for the next chunk, see there. */
+int video_chunk_run(struct warm *warm, struct input *in, const struct limits *limits,
+                    const struct device *device, const struct source *source,
+                    const struct plan *plan, const struct plan_chunk *chunk, int scratch_fd,
                     const struct task_events *events, struct manifest **ret, struct err *e);
 
 /* audio: index into plan->audio. */

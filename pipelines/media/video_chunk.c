@@ -6,10 +6,11 @@
  *
  * Which frames belong to the chunk is decided from their time alone (pipelines/plan/timeline.h), so
  * that neighbouring chunks agree without talking to each other: a chunk is the segments
- * [first_segment, end_segment), and decoding starts at a keyframe early enough and goes on until
- * every rendition has met a frame beyond its end. One frame is held back so that it is delivered
- * together with the time of its successor: that gives true durations, the exact end, and for
- * renditions on a grid of their own the ticks on which the frame is shown.
+ * [first_segment, end_segment), and decoding starts at a keyframe early enough and goes on until a
+ * frame beyond the end comes, or where GOPs are closed until a keyframe does, which is not decoded.
+ * One frame is held back so that it is delivered together with the time of its successor: that
+ * gives true durations, the exact end, and for renditions on a grid of their own the ticks on which
+ * the frame is shown.
  */
 #include <libavutil/pixdesc.h>
 #include <pthread.h>
@@ -23,6 +24,7 @@
 #include "pipelines/media/encoder.h"
 #include "pipelines/media/filter.h"
 #include "pipelines/media/ladder.h"
+#include "pipelines/media/spares.h"
 #include "pipelines/media/task.h"
 #include "pipelines/media/tonemap.h"
 #include "pipelines/media/tonemap_cuda.h"
@@ -42,18 +44,19 @@ struct run {
     const struct plan_chunk *chunk;
     const struct task_events *events;
     struct timeline timeline;
-    int64_t start, source_end; /* ticks from the origin: the chunk's first, the source's end */
+    int64_t start,
+        end;           /* ticks from the origin: the chunk's first, where its last frame ends when
+                          no frame comes after it: the source's end until a later keyframe is met */
+    struct warm *warm; /* the stages that outlive the chunk */
     struct decoder *decoder;
     struct filter *prefilter;
-    struct tonemap *tonemap;           /* NULL: the source is not tone-mapped */
-    struct tonemap_cuda *tonemap_cuda; /* NULL: frames are in system memory */
-    struct ladder *ladder;
     struct output *outputs;
     AVPacket *pkt;
     AVFrame *frame, *held;
     bool is_held_mapped; /* the held frame is SDR already */
     int64_t frames_in;   /* source frames of this chunk */
     bool is_past_key;    /* the packet to start decoding from was met */
+    bool is_fed;         /* the decoder got a packet */
 
     struct task_events shared; /* what encoders get: events behind the lock */
     pthread_mutex_t lock;
@@ -85,12 +88,12 @@ static bool is_in_chunk(const struct run *run, int64_t segment)
 /* Only a frame that some rendition shows is worth it. */
 static int map_held(struct run *run, struct err *e)
 {
-    if (!run->tonemap || run->is_held_mapped)
+    if (!run->warm->tonemap || run->is_held_mapped)
         return 0;
     run->is_held_mapped = true;
-    if (run->tonemap_cuda)
-        return tonemap_cuda_frame(run->tonemap_cuda, run->plan->pix_fmt, run->held, e);
-    return tonemap_frame(run->tonemap, av_get_pix_fmt(run->plan->pix_fmt), run->held, e);
+    if (run->warm->tonemap_cuda)
+        return tonemap_cuda_frame(run->warm->tonemap_cuda, run->plan->pix_fmt, run->held, e);
+    return tonemap_frame(run->warm->tonemap, av_get_pix_fmt(run->plan->pix_fmt), run->held, e);
 }
 
 static int push(struct run *run, size_t r, int64_t pts, int64_t segment, int64_t gop, struct err *e)
@@ -100,7 +103,7 @@ static int push(struct run *run, size_t r, int64_t pts, int64_t segment, int64_t
     if (!frame)
         return err_set(e, ERR_RESOURCE, "out of memory for a frame");
     int status = map_held(run, e);
-    if (status < 0 || (status = ladder_get(run->ladder, r, frame, e)) < 0)
+    if (status < 0 || (status = ladder_get(run->warm->ladder, r, frame, e)) < 0)
         return status;
     frame->pts = pts;
     bool is_key = gop != o->gop;
@@ -147,18 +150,38 @@ static int deliver_ticks(struct run *run, size_t r, int64_t t, int64_t next, str
     return status;
 }
 
+/* All that is shown from t on belongs to later chunks. */
+static void close_outputs(struct run *run, int64_t t)
+{
+    for (size_t r = 0; r < run->plan->n_renditions; r++) {
+        const struct plan_rendition *rendition = &run->plan->renditions[r];
+        struct output *o = &run->outputs[r];
+        if (o->is_closed)
+            continue;
+        o->is_closed = true;
+        if (rational_is_set(rendition->fps))
+            o->end = rational_rescale(timeline_grid_tick(&run->timeline, t, rendition->fps),
+                                      rational_div((struct rational){1, 1}, rendition->fps),
+                                      rendition->time_base, ROUND_NEAREST);
+        else
+            o->end = rational_rescale(t, run->plan->time_base, rendition->time_base, ROUND_NEAREST);
+    }
+}
+
 /* Hands the held frame, shown from its pts until `next`, to every rendition. */
 static int deliver(struct run *run, int64_t next, struct err *e)
 {
     int64_t t = run->held->pts;
     int status = 0;
     run->is_held_mapped = false;
-    ladder_set_source(run->ladder, run->held);
+    ladder_set_source(run->warm->ladder, run->held);
     for (size_t r = 0; r < run->plan->n_renditions && status >= 0; r++)
         status = rational_is_set(run->plan->renditions[r].fps) ? deliver_ticks(run, r, t, next, e)
                                                                : deliver_frame(run, r, t, e);
+    if (timeline_segment(&run->timeline, next) >= run->chunk->end_segment)
+        close_outputs(run, next);
     run->frames_in += is_in_chunk(run, timeline_segment(&run->timeline, t));
-    ladder_set_source(run->ladder, NULL);
+    ladder_set_source(run->warm->ladder, NULL);
     av_frame_unref(run->held);
     if (status >= 0)
         report(run);
@@ -213,6 +236,18 @@ static bool is_before_key(struct run *run)
     return !run->is_past_key;
 }
 
+/* Whether no picture of the chunk comes after this packet: a keyframe beyond it, which no picture
+ * leads that is shown before. */
+static bool is_beyond(const struct run *run)
+{
+    const AVPacket *pkt = run->pkt;
+    bool is_sound = (pkt->flags & (AV_PKT_FLAG_KEY | AV_PKT_FLAG_CORRUPT)) == AV_PKT_FLAG_KEY;
+    return run->is_fed && is_sound && pkt->pts != AV_NOPTS_VALUE && !run->plan->context &&
+           !run->video->has_open_gop && !run->video->is_sequential &&
+           timeline_segment(&run->timeline, pkt->pts - run->plan->origin) >=
+               run->chunk->end_segment;
+}
+
 static int read_and_decode(struct run *run, struct err *e)
 {
     const struct task_events *events = run->events;
@@ -225,6 +260,11 @@ static int read_and_decode(struct run *run, struct err *e)
         bool is_skipped =
             !got && (run->pkt->stream_index != run->video->stream || is_before_key(run));
         if (!is_skipped) {
+            if (!got && is_beyond(run)) {
+                run->end = run->pkt->pts - run->plan->origin;
+                got = AVERROR_EOF;
+            }
+            run->is_fed = true;
             bool is_unneeded = !got && !run->plan->context && run->pkt->pts != AV_NOPTS_VALUE &&
                                run->pkt->pts - run->plan->origin < run->start;
             status = decoder_send(run->decoder, got ? NULL : run->pkt, is_unneeded, e);
@@ -238,53 +278,46 @@ static int read_and_decode(struct run *run, struct err *e)
     return 0;
 }
 
-/* Ends the renditions that met no frame beyond the chunk: the source ended. */
+/* Ends the renditions that met no frame beyond the chunk. */
 static int deliver_last(struct run *run, struct err *e)
 {
     if (is_complete(run) || !run->held->buf[0])
         return 0;
     int64_t t = run->held->pts;
-    int64_t end = run->source_end > t ? run->source_end : t + 1;
+    int64_t end = run->end > t ? run->end : t + 1;
     int status = deliver(run, end, e);
-    for (size_t r = 0; r < run->plan->n_renditions; r++) {
-        const struct plan_rendition *rendition = &run->plan->renditions[r];
-        struct output *o = &run->outputs[r];
-        if (o->is_closed)
-            continue;
-        o->is_closed = true;
-        if (rational_is_set(rendition->fps))
-            o->end = rational_rescale(timeline_grid_tick(&run->timeline, end, rendition->fps),
-                                      rational_div((struct rational){1, 1}, rendition->fps),
-                                      rendition->time_base, ROUND_NEAREST);
-        else
-            o->end =
-                rational_rescale(end, run->plan->time_base, rendition->time_base, ROUND_NEAREST);
-    }
+    close_outputs(run, end);
     return status;
+}
+
+/* Makes the stages that were not kept. */
+static int warm_up(struct run *run, struct err *e)
+{
+    struct warm *w = run->warm;
+    int status = 0;
+    if (run->plan->is_tonemapped && !w->tonemap) {
+        w->tonemap = tonemap_new(run->video, run->plan->peak_nits);
+        if (device_is_gpu(run->device))
+            status = tonemap_cuda_new(w->tonemap, run->device, &w->tonemap_cuda, e);
+    }
+    if (!w->ladder)
+        w->ladder = ladder_new(run->plan, run->device);
+    if (!w->spares)
+        w->spares = spares_new();
+    return status;
+}
+
+static struct encoder_codec_options codec_options(const struct run *run, size_t r)
+{
+    return (struct encoder_codec_options){run->plan, run->device, &run->plan->renditions[r],
+                                          run->video};
 }
 
 static int start(struct run *run, const struct limits *limits, int scratch_fd, struct err *e)
 {
     AVFormatContext *format = input_format(run->in);
     input_set_sequential(run->in, run->video->is_sequential);
-    int status = input_select(run->in, run->video->stream, e);
-    if (status >= 0)
-        status = input_seek(run->in, run->video->stream, run->chunk->seek_pts, e);
-    if (status >= 0)
-        status = decoder_open(format->streams[run->video->stream], run->plan->origin, run->device,
-                              limits, &run->decoder, e);
-    cleanup(free_ptr) char *graph = NULL;
-    if (status >= 0)
-        status = device_prefilter(run->device, run->plan, run->video, &graph, e);
-    if (status < 0)
-        return status;
-    run->prefilter = filter_new(graph, run->plan->time_base);
-    if (run->plan->is_tonemapped)
-        run->tonemap = tonemap_new(run->video, run->plan->peak_nits);
-    if (run->tonemap && device_is_gpu(run->device) &&
-        (status = tonemap_cuda_new(run->tonemap, run->device, &run->tonemap_cuda, e)) < 0)
-        return status;
-    run->ladder = ladder_new(run->plan, run->device);
+    int status = warm_up(run, e);
     run->pkt = av_packet_alloc();
     run->frame = av_frame_alloc();
     run->held = av_frame_alloc();
@@ -295,19 +328,28 @@ static int start(struct run *run, const struct limits *limits, int scratch_fd, s
         run->outputs[r].gop = -1;
         status = encoder_start(
             &(struct encoder_options){
-                .plan = run->plan,
-                .device = run->device,
-                .rendition = &run->plan->renditions[r],
-                .source = run->video,
+                .codec = codec_options(run, r),
                 .packager = {.rendition = run->plan->renditions[r].name,
                              .segments = run->plan->segments,
                              .scratch_fd = scratch_fd,
                              .max_bytes = limits->max_output_bytes,
                              .events = &run->shared},
+                .spares = run->warm->spares,
             },
             &run->outputs[r].encoder, e);
     }
-    return status;
+    cleanup(free_ptr) char *graph = NULL;
+    if (status >= 0)
+        status = device_prefilter(run->device, run->plan, run->video, &graph, e);
+    if (status < 0)
+        return status;
+    run->prefilter = filter_new(graph, run->plan->time_base);
+    status = input_select(run->in, run->video->stream, e);
+    if (status >= 0)
+        status = input_seek(run->in, run->video->stream, run->chunk->seek_pts, e);
+    return status < 0 ? status
+                      : decoder_open(format->streams[run->video->stream], run->plan->origin,
+                                     run->device, limits, &run->decoder, e);
 }
 
 static int finish(struct run *run, struct manifest *m, struct err *e)
@@ -315,6 +357,11 @@ static int finish(struct run *run, struct manifest *m, struct err *e)
     if (!decoder_frames(run->decoder))
         return err_set(e, ERR_INPUT, "nothing of the video can be decoded (%lld damaged packets)",
                        (long long)decoder_errors(run->decoder));
+    for (size_t r = 0; r < run->plan->n_renditions; r++) {
+        int status = encoder_end(run->outputs[r].encoder, e);
+        if (status < 0)
+            return status;
+    }
     m->tracks = xcalloc(run->plan->n_renditions, sizeof *m->tracks);
     for (size_t r = 0; r < run->plan->n_renditions; r++) {
         int status = encoder_finish(run->outputs[r].encoder, run->outputs[r].end, &m->tracks[r], e);
@@ -336,15 +383,32 @@ static int finish(struct run *run, struct manifest *m, struct err *e)
     return 0;
 }
 
+static void close_encoders(struct run *run)
+{
+    for (size_t r = 0; r < run->plan->n_renditions; r++)
+        encoder_free(&run->outputs[r].encoder);
+}
+
+/* Opens the next chunk's encoders, after this one's were closed: an engine has few sessions. */
+static void open_ahead(struct run *run)
+{
+    struct spares *spares = run->warm->spares;
+    close_encoders(run);
+    spares_clear(spares);
+    for (size_t r = 0; r < run->plan->n_renditions; r++) {
+        const struct encoder_codec_options options = codec_options(run, r);
+        struct encoder_codec *codec;
+        struct err ignored;
+        if (encoder_codec_new(&options, &codec, &ignored) == 0)
+            spares_put(spares, codec);
+    }
+}
+
 static void run_free(struct run *run)
 {
-    for (size_t r = 0; run->outputs && r < run->plan->n_renditions; r++)
-        encoder_free(&run->outputs[r].encoder);
+    close_encoders(run);
     free(run->outputs);
-    ladder_free(&run->ladder);
     filter_free(&run->prefilter);
-    tonemap_cuda_free(&run->tonemap_cuda);
-    tonemap_free(&run->tonemap);
     decoder_close(&run->decoder);
     av_frame_free(&run->frame);
     av_frame_free(&run->held);
@@ -360,13 +424,14 @@ static int64_t cpu_us(void)
            u.ru_stime.tv_usec;
 }
 
-int video_chunk_run(struct input *in, const struct limits *limits, const struct device *device,
-                    const struct source *source, const struct plan *plan,
-                    const struct plan_chunk *chunk, int scratch_fd,
+int video_chunk_run(struct warm *warm, struct input *in, const struct limits *limits,
+                    const struct device *device, const struct source *source,
+                    const struct plan *plan, const struct plan_chunk *chunk, int scratch_fd,
                     const struct task_events *events, struct manifest **ret, struct err *e)
 {
     int64_t wall = clock_mono_us(), cpu = cpu_us();
     cleanup(run_free) struct run run = {
+        .warm = warm,
         .in = in,
         .device = device,
         .video = source->video,
@@ -374,7 +439,7 @@ int video_chunk_run(struct input *in, const struct limits *limits, const struct 
         .chunk = chunk,
         .events = events,
         .lock = PTHREAD_MUTEX_INITIALIZER,
-        .source_end = source->video->end - plan->origin,
+        .end = source->video->end - plan->origin,
         .outputs = xcalloc(plan->n_renditions, sizeof *run.outputs),
     };
     plan_timeline(plan, &run.timeline);
@@ -389,8 +454,11 @@ int video_chunk_run(struct input *in, const struct limits *limits, const struct 
         status = finish(&run, m, e);
     if (status < 0) {
         bind_free(&manifest_type, &m);
+        close_encoders(&run); /* they look for spares */
+        warm_clear(warm);
         return status;
     }
+    open_ahead(&run);
     m->wall_us = clock_mono_us() - wall;
     m->cpu_us = cpu_us() - cpu;
     *ret = m;

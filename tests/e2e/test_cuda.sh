@@ -29,6 +29,13 @@ durations() { # DIR
     grep -h EXTINF "$1"/*/index.m3u8
 }
 
+# What a session keeps from chunk to chunk does not show in the bytes of the next one.
+warm() {
+    DEVICE=cuda:0 simulated timeout 200 "$build/tests/test_warm" >log 2>&1 ||
+        fail "$(grep -E 'ERROR|FAILED' log | head -n 3)"
+    equal "objects left" 0 "$(jq -s '[.[].live | to_entries[].value] | add' stats.*)"
+}
+
 same_timing() {
     clip in.mp4 6
     run in.mp4
@@ -69,6 +76,7 @@ no_driver() {
 }
 
 check "exact at every chunking, nothing over the bus" exact
+check "a chunk has its bytes whatever came before" warm
 check "the same timing as on the CPU" same_timing
 check "HDR to SDR" tonemapped yuv420p10le
 check "HDR of 8 bits to SDR" tonemapped yuv420p

@@ -80,6 +80,7 @@ struct job {
     struct input *in;
     struct source *source;
     struct plan *plan;
+    struct warm warm;
 };
 
 static void job_open(struct job *job, const char *clip)
@@ -105,6 +106,7 @@ static void job_open(struct job *job, const char *clip)
 static void job_close(struct job *job)
 {
     cleanup(free_ptr) char *command = xasprintf("rm -rf %s", job->dir);
+    warm_clear(&job->warm);
     bind_free(&plan_type, &job->plan);
     bind_free(&source_type, &job->source);
     input_close(&job->in);
@@ -148,7 +150,7 @@ static struct manifest *run_chunk(struct job *job, int64_t index, int64_t first,
         .seek_pts = first ? seek_pts(job, first) : INT64_MIN,
     };
     struct task_events events = {.file = on_file, .progress = on_progress};
-    ok(video_chunk_run(job->in, &job->limits, job->device, job->source, job->plan, &chunk,
+    ok(video_chunk_run(&job->warm, job->in, &job->limits, job->device, job->source, job->plan, &chunk,
                        job->scratch, &events, &m, &e),
        &e);
     ok(manifest_check_video(m, job->plan, &chunk, &e), &e);

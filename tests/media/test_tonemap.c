@@ -598,10 +598,12 @@ static int run_chunk(struct opened *o, const struct source *source, const struct
     assert_non_null(mkdtemp(dir));
     int scratch = open(dir, O_RDONLY | O_DIRECTORY);
     struct task_events events = {.file = on_file, .progress = on_progress};
+    struct warm warm = {0};
     struct device *device = NULL;
     ok(device_open("cpu", &device, &e), &e);
-    ok(video_chunk_run(o->in, &o->limits, device, source, plan, chunk, scratch, &events, &m, &e),
+    ok(video_chunk_run(&warm, o->in, &o->limits, device, source, plan, chunk, scratch, &events, &m, &e),
        &e);
+    warm_clear(&warm);
     device_close(&device);
     ok(manifest_check_video(m, plan, chunk, &e), &e);
     assert_string_equal(m->tracks[0].video_range, "SDR");
