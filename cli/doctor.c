@@ -7,6 +7,7 @@
 #include "cli/verbs.h"
 #include "common/cleanup.h"
 #include "common/strbuf.h"
+#include "pipelines/media/trial.h"
 #include "worker/inspect.h"
 
 enum { GPUS_MAX = 64 };
@@ -18,34 +19,39 @@ struct doctor_options {
 };
 
 struct findings {
-    struct inspect_system *system;                /* NULL: no GPU was asked for */
-    struct inspect_device *devices[GPUS_MAX + 1]; /* GPUs, then the CPU */
-    size_t n;
+    struct inspect_system *system; /* NULL: no GPU was asked for */
+    struct inspect_device *gpus[GPUS_MAX], *cpu;
+    size_t n_gpus;
+    bool has_cpu;       /* else the CPU is only what GPUs are compared with */
     char *redis_server; /* NULL: none on PATH */
-    json_t *workers;    /* of a queue that was named, with trouble on a device; else NULL */
+    json_t *workers;    /* of the queue that was named, with trouble on a device; else NULL */
+    char *no_queue;     /* why they are not known */
 };
 
 static void findings_clear(struct findings *f)
 {
     bind_free(&inspect_system_type, &f->system);
-    for (size_t i = 0; i < f->n; i++)
-        bind_free(&inspect_device_type, &f->devices[i]);
+    for (size_t i = 0; i < f->n_gpus; i++)
+        bind_free(&inspect_device_type, &f->gpus[i]);
+    bind_free(&inspect_device_type, &f->cpu);
     free(f->redis_server);
     json_decref(f->workers);
+    free(f->no_queue);
 }
 
 /* ---- find out ---- */
 
-/* Which parts: *ret_gpu: -1 none, -2 all, else that one. */
+enum { ALL_GPUS = -1, NO_GPU = -2 };
+
 static int choose(const char *device, int *ret_gpu, bool *ret_cpu, struct err *e)
 {
     char rest;
-    *ret_gpu = -2;
+    *ret_gpu = ALL_GPUS;
     *ret_cpu = !device || !strcmp(device, "auto");
     if (*ret_cpu || !strcmp(device, "cuda"))
         return 0;
+    *ret_gpu = NO_GPU;
     *ret_cpu = !strcmp(device, "cpu");
-    *ret_gpu = -1;
     if (*ret_cpu)
         return 0;
     if (sscanf(device, "cuda:%d%c", ret_gpu, &rest) == 1 && *ret_gpu >= 0 && *ret_gpu < GPUS_MAX)
@@ -54,86 +60,79 @@ static int choose(const char *device, int *ret_gpu, bool *ret_cpu, struct err *e
                    device);
 }
 
-static int look_at(const char *device, const struct inspect_options *o, struct findings *f,
-                   struct err *e)
-{
-    int rc = inspect_device(device, o, &f->devices[f->n], e);
-    f->n += rc == 0;
-    return rc;
-}
-
 static int look_at_gpus(int gpu, const struct inspect_options *o, struct findings *f, struct err *e)
 {
     int rc = inspect_system(o, &f->system, e);
-    int n = rc == 0 ? f->system->cuda_devices : 0;
-    for (int i = gpu >= 0 ? gpu : 0; rc == 0 && i < (gpu >= 0 ? gpu + 1 : n) && i < GPUS_MAX; i++) {
+    int first = gpu == ALL_GPUS ? 0 : gpu;
+    int end = gpu == ALL_GPUS && rc == 0 ? f->system->cuda_devices : first + 1;
+    for (int i = first; rc == 0 && i < end && f->n_gpus < GPUS_MAX; i++) {
         char name[32];
         snprintf(name, sizeof name, "cuda:%d", i);
-        rc = look_at(name, o, f, e);
+        rc = inspect_device(name, o, &f->gpus[f->n_gpus], e);
+        f->n_gpus += rc == 0;
     }
     return rc;
 }
 
-/* What the workers of a queue say of their devices, where it is not that they work. */
-static json_t *troubled_workers(const char *redis, struct err *e)
+static void note_trouble(json_t *all, const json_t *worker)
 {
-    cleanup(queue_close) struct queue *q = NULL;
-    json_t *all = NULL, *ret = NULL, *worker, *device;
-    size_t i, k;
-    if (cli_queue_open(redis, &q, e) < 0 || queue_overview(q, &all, e) < 0)
-        return NULL;
-    ret = json_array();
-    json_array_foreach(json_object_get(all, "workers"), i, worker)
-        json_array_foreach(json_object_get(worker, "devices"), k, device)
+    size_t i;
+    json_t *device;
+    json_array_foreach(json_object_get(worker, "devices"), i, device)
     {
         const char *state = json_string_value(json_object_get(device, "state"));
         if (state && strcmp(state, "working") != 0)
-            json_array_append_new(ret, json_pack("{s:O?, s:O?, s:s, s:O?}", "worker",
+            json_array_append_new(all, json_pack("{s:O?, s:O?, s:s, s:O?}", "worker",
                                                  json_object_get(worker, "worker"), "device",
                                                  json_object_get(device, "device"), "state", state,
                                                  "reason", json_object_get(device, "reason")));
     }
+}
+
+/* What the workers of a queue say of their devices, where it is not that they work. */
+static void ask_queue(const char *redis, struct findings *f)
+{
+    cleanup(queue_close) struct queue *q = NULL;
+    struct err e = {0};
+    json_t *all = NULL, *worker;
+    size_t i;
+    if (cli_queue_open(redis, &q, &e) < 0 || queue_overview(q, &all, &e) < 0) {
+        f->no_queue = xstrdup(e.msg);
+        return;
+    }
+    f->workers = json_array();
+    json_array_foreach(json_object_get(all, "workers"), i, worker) note_trouble(f->workers, worker);
     json_decref(all);
-    return ret;
 }
 
 static int find_out(const struct doctor_options *o, struct findings *f, struct err *e)
 {
     const struct inspect_options inspect = {(int64_t)(o->speed_s * 1e6),
-                                            (int64_t)(o->timeout_s * 1e6)};
+                                            (int64_t)((o->timeout_s + 2 * o->speed_s) * 1e6)};
     int gpu, rc;
-    bool has_cpu;
-    if ((rc = choose(o->device, &gpu, &has_cpu, e)) < 0)
+    if ((rc = choose(o->device, &gpu, &f->has_cpu, e)) < 0)
         return rc;
-    if (gpu != -1 && (rc = look_at_gpus(gpu, &inspect, f, e)) < 0)
+    if (gpu != NO_GPU && (rc = look_at_gpus(gpu, &inspect, f, e)) < 0)
         return rc;
-    size_t gpus = f->n;
-    /* without GPUs nothing is compared */
-    const struct inspect_options slow = {gpus && o->speed_s > 0 ? inspect.speed_us : 0,
-                                         inspect.timeout_us};
-    bool is_compared = gpus && slow.speed_us;
-    if ((has_cpu || is_compared) && (rc = look_at("cpu", has_cpu ? &inspect : &slow, f, e)) < 0)
+    bool is_compared = f->n_gpus && inspect.speed_us;
+    if ((f->has_cpu || is_compared) && (rc = inspect_device("cpu", &inspect, &f->cpu, e)) < 0)
         return rc;
-    for (size_t i = 0; i < gpus && f->n > gpus; i++)
-        inspect_compare(f->devices[i], f->devices[gpus]);
-    if (!has_cpu && f->n > gpus) { /* it was the yardstick only */
-        bind_free(&inspect_device_type, &f->devices[gpus]);
-        f->n = gpus;
-    }
+    for (size_t i = 0; i < f->n_gpus && f->cpu; i++)
+        inspect_compare(f->gpus[i], f->cpu);
     f->redis_server = inspect_find_program("redis-server");
     if (!f->redis_server)
         f->redis_server = inspect_find_program("valkey-server");
-    if (o->redis && *o->redis && !(f->workers = troubled_workers(o->redis, e)))
-        return -(int)e->kind;
+    if (o->redis && *o->redis)
+        ask_queue(o->redis, f);
     return 0;
 }
 
 static bool is_any_usable(const struct findings *f)
 {
-    for (size_t i = 0; i < f->n; i++)
-        if (f->devices[i]->is_usable)
-            return true;
-    return false;
+    bool is_usable = f->has_cpu && f->cpu->is_usable;
+    for (size_t i = 0; i < f->n_gpus; i++)
+        is_usable |= f->gpus[i]->is_usable;
+    return is_usable;
 }
 
 /* ---- show ---- */
@@ -157,9 +156,8 @@ static void print_system(const struct inspect_system *s)
                or_unknown(s->driver), or_unknown(s->cuda), or_unknown(s->nvenc_api),
                or_unknown(s->nvenc_api_needed), or_unknown(s->driver_needed));
     for (size_t i = 0; i < s->n_libraries; i++)
-        if (s->libraries[i].is_there != s->libraries[0].is_there)
-            printf("  %-10s %s\n", s->libraries[i].is_there ? "library" : "missing",
-                   s->libraries[i].name);
+        if (!s->libraries[i].is_there)
+            printf("  missing    %s\n", s->libraries[i].name);
     printf("  GPUs       %d, of which this process may use %d\n", s->gpus, s->cuda_devices);
     if (s->container)
         printf("  container  %s\n", s->container);
@@ -217,16 +215,17 @@ static void print_speed(const struct inspect_device *d)
     printf("decode and scale %.0f fps (1080p)", d->decode_fps);
     printf(d->times_cpu > 0 ? ": %.1f times one core of the CPU\n" : "\n", d->times_cpu);
     if (d->encoder_percent >= 0)
-        printf("  load       encoder %d to %d %%, decoder %d to %d %%\n", d->encoder_percent_before,
-               d->encoder_percent, d->decoder_percent_before, d->decoder_percent);
+        printf("  load       encoder %d to %d %%\n", d->encoder_percent_before, d->encoder_percent);
+    if (d->decoder_percent >= 0)
+        printf("  load       decoder %d to %d %%\n", d->decoder_percent_before, d->decoder_percent);
 }
 
 static void print_device(const struct inspect_device *d)
 {
     printf("%s: %s\n", d->device,
-           !d->is_usable                  ? "not usable"
-           : d->has_encoder || !d->bus_id ? "usable"
-                                          : "usable to decode and filter, not to encode");
+           !d->is_usable    ? "not usable"
+           : d->has_encoder ? "usable"
+                            : "usable to decode and filter, not to encode");
     print_identity(d);
     print_coders("encodes", d->encoders, d->n_encoders);
     print_coders("decodes", d->decoders, d->n_decoders);
@@ -258,28 +257,34 @@ static void print_workers(const json_t *workers)
 
 static void print_findings(const struct findings *f)
 {
-    printf("transcode %s with FFmpeg %s\n", TRANSCODE_VERSION, inspect_ffmpeg_version());
+    printf("transcode %s with FFmpeg %s\n", TRANSCODE_VERSION, trial_ffmpeg_version());
     printf("redis-server %s\n",
            f->redis_server
                ? f->redis_server
                : "is not on PATH: `transcode run` needs it (apt-get install redis-server)");
     if (f->system)
         print_system(f->system);
-    for (size_t i = 0; i < f->n; i++)
-        print_device(f->devices[i]);
+    for (size_t i = 0; i < f->n_gpus; i++)
+        print_device(f->gpus[i]);
+    if (f->has_cpu)
+        print_device(f->cpu);
     print_workers(f->workers);
+    if (f->no_queue)
+        printf("workers are not known: %s\n", f->no_queue);
 }
 
 static json_t *findings_json(const struct findings *f)
 {
     json_t *devices = json_array();
-    for (size_t i = 0; i < f->n; i++)
-        json_array_append_new(devices, bind_write(&inspect_device_type, f->devices[i]));
-    return json_pack("{s:s, s:s, s:b, s:s?, s:o?, s:o, s:O?}", "version", TRANSCODE_VERSION,
-                     "ffmpeg", inspect_ffmpeg_version(), "is_usable", is_any_usable(f),
+    for (size_t i = 0; i < f->n_gpus; i++)
+        json_array_append_new(devices, bind_write(&inspect_device_type, f->gpus[i]));
+    if (f->has_cpu)
+        json_array_append_new(devices, bind_write(&inspect_device_type, f->cpu));
+    return json_pack("{s:s, s:s, s:b, s:s?, s:o?, s:o, s:O?, s:s?}", "version", TRANSCODE_VERSION,
+                     "ffmpeg", trial_ffmpeg_version(), "is_usable", is_any_usable(f),
                      "redis_server", f->redis_server, "system",
                      f->system ? bind_write(&inspect_system_type, f->system) : NULL, "devices",
-                     devices, "workers", f->workers);
+                     devices, "workers", f->workers, "no_queue", f->no_queue);
 }
 
 static int doctor_run(const void *arg, int argc, char **argv, struct err *e)
@@ -319,7 +324,7 @@ static const struct opt options[] = {
      .fallback = "60",
      .min = 1,
      .max = 3600,
-     .help = "time for each device, after which its driver is taken to be wedged"},
+     .help = "time for each device besides that, after which its driver is taken to be wedged"},
     CLI_OPT_REDIS(struct doctor_options),
     {0},
 };

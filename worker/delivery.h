@@ -21,6 +21,7 @@ int delivery_start(struct delivery **ret, struct err *e);
 /* Finishes what is under way, then stops; what was not begun is removed with the scratch. */
 void delivery_free(struct delivery **d);
 
-void delivery_put(struct delivery *d, struct delivery_item *item); /* takes the item over */
+/* Takes the item over. Its local file is gone afterwards, also where the output refused it. */
+void delivery_put(struct delivery *d, struct delivery_item *item);
 struct delivery_item *delivery_take(struct delivery *d); /* one that is done, or NULL; caller's */
 int delivery_fd(const struct delivery *d);               /* readable while some are done */

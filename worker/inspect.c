@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libavutil/avutil.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -191,11 +190,6 @@ void inspect_compare(struct inspect_device *gpu, const struct inspect_device *cp
             "the same work takes %.1f times as long on one core of the CPU: this GPU is "
             "probably not used, or it is throttled or busy",
             gpu->times_cpu);
-}
-
-const char *inspect_ffmpeg_version(void)
-{
-    return av_version_info();
 }
 
 char *inspect_find_program(const char *name)

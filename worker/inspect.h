@@ -53,7 +53,7 @@ struct inspect_device {
     char *confined;
     char *sandbox, *sandbox_missing;
     double encode_fps, decode_fps;        /* 0: not measured */
-    int encoder_percent, decoder_percent; /* the highest load seen; -1: not seen */
+    int encoder_percent, decoder_percent; /* the highest load; -1: not known */
     int encoder_percent_before, decoder_percent_before;
     double times_cpu; /* speed of the same work, CPU = 1; 0: not compared */
     bool is_usable;
@@ -80,8 +80,6 @@ int inspect_device(const char *device, const struct inspect_options *o, struct i
 
 /* Compares a GPU's speed with the CPU's, which may be NULL. */
 void inspect_compare(struct inspect_device *gpu, const struct inspect_device *cpu);
-
-const char *inspect_ffmpeg_version(void);
 
 /* The file of a program on PATH (caller frees); NULL: none. */
 char *inspect_find_program(const char *name);

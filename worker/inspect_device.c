@@ -29,19 +29,19 @@ static void step(struct inspect_device *d, const char *name)
 
 /* ---- what it is ---- */
 
-struct gpu { /* NVML's view of it; NULL where it has none */
+struct view { /* NVML's view of it; NULL where it has none */
     struct nvml *nvml;
     struct nvml_device *device;
 };
 
-static void read_facts(struct inspect_device *d, const struct gpu *gpu)
+static void read_facts(struct inspect_device *d, const struct view *view)
 {
     static const char *const modes[] = {NULL, "off", "on"};
     struct nvml_facts facts;
     struct nvml_load load;
     struct err e = {0};
-    if (nvml_read_facts(gpu->nvml, gpu->device, &facts, &e) < 0 ||
-        nvml_read_load(gpu->nvml, gpu->device, &load, &e) < 0) {
+    if (nvml_read_facts(view->nvml, view->device, &facts, &e) < 0 ||
+        nvml_read_load(view->nvml, view->device, &load, &e) < 0) {
         PROBLEM(d, "%s", e.msg);
         return;
     }
@@ -57,7 +57,7 @@ static void read_facts(struct inspect_device *d, const struct gpu *gpu)
                 "only instances with media engines (profiles with +me, or the whole GPU) decode");
 }
 
-static void identify(struct inspect_device *d, const struct device *device, struct gpu *gpu)
+static void identify(struct inspect_device *d, const struct device *device, struct view *view)
 {
     char bus_id[32], compute[16];
     struct err e = {0};
@@ -67,10 +67,10 @@ static void identify(struct inspect_device *d, const struct device *device, stru
     }
     d->bus_id = xstrdup(bus_id);
     d->compute = xstrdup(compute);
-    if (nvml_open(&gpu->nvml, &e) < 0 || nvml_find(gpu->nvml, bus_id, &gpu->device, &e) < 0)
+    if (nvml_open(&view->nvml, &e) < 0 || nvml_find(view->nvml, bus_id, &view->device, &e) < 0)
         PROBLEM(d, "%s", e.msg);
     else
-        read_facts(d, gpu);
+        read_facts(d, view);
 }
 
 /* ---- what it can ---- */
@@ -121,7 +121,7 @@ static bool test(const struct device *device, char **ret_text, bool *ret_has_enc
 
 /* Watches the load while the main thread works; the highest counts. */
 struct watch {
-    const struct gpu *gpu;
+    const struct view *view;
     pthread_t thread;
     atomic_bool is_over;
     struct nvml_load before, peak;
@@ -133,7 +133,7 @@ static void *watch(void *arg)
     struct watch *w = arg;
     while (!w->is_over) {
         struct nvml_load now;
-        if (nvml_read_load(w->gpu->nvml, w->gpu->device, &now, NULL) == 0) {
+        if (nvml_read_load(w->view->nvml, w->view->device, &now, NULL) == 0) {
             w->seen++;
             if (now.encoder_percent > w->peak.encoder_percent)
                 w->peak.encoder_percent = now.encoder_percent;
@@ -145,33 +145,36 @@ static void *watch(void *arg)
     return NULL;
 }
 
-static void judge_load(struct inspect_device *d, const struct watch *w)
+static void judge_load(struct inspect_device *d, const char *engine, double fps, int before,
+                       int peak)
+{
+    if (fps > 0 && before >= 0 && peak <= before)
+        PROBLEM(d,
+                "the %s's load was not seen to rise (%d %% before, at most %d %% while it worked): "
+                "the pictures may have been made elsewhere",
+                engine, before, peak);
+}
+
+static void keep_load(struct inspect_device *d, const struct watch *w)
 {
     d->encoder_percent = w->peak.encoder_percent;
     d->decoder_percent = w->peak.decoder_percent;
     d->encoder_percent_before = w->before.encoder_percent;
     d->decoder_percent_before = w->before.decoder_percent;
-    if (d->encode_fps > 0 && w->peak.encoder_percent <= w->before.encoder_percent)
-        PROBLEM(d,
-                "the encoder's load was not seen to rise (%d %% before, at most %d %% while "
-                "encoding): the pictures may have been encoded elsewhere",
-                w->before.encoder_percent, w->peak.encoder_percent);
-    if (d->decode_fps > 0 && w->peak.decoder_percent <= w->before.decoder_percent)
-        PROBLEM(d,
-                "the decoder's load was not seen to rise (%d %% before, at most %d %% while "
-                "decoding): the pictures may have been decoded elsewhere",
-                w->before.decoder_percent, w->peak.decoder_percent);
+    judge_load(d, "encoder", d->encode_fps, d->encoder_percent_before, d->encoder_percent);
+    judge_load(d, "decoder", d->decode_fps, d->decoder_percent_before, d->decoder_percent);
 }
 
-static void measure(struct inspect_device *d, const struct device *device, const struct gpu *gpu,
+static void measure(struct inspect_device *d, const struct device *device, const struct view *view,
                     int64_t speed_us)
 {
     struct selftest s;
     struct err e = {0};
-    struct watch w = {.gpu = gpu};
+    struct watch w = {.view = view, .peak = {-1, -1, -1, 0}};
     struct selftest_work work = measured;
     work.min_us = speed_us;
-    bool is_watched = gpu->device && nvml_read_load(gpu->nvml, gpu->device, &w.before, NULL) == 0 &&
+    bool is_watched = view->device &&
+                      nvml_read_load(view->nvml, view->device, &w.before, NULL) == 0 &&
                       pthread_create(&w.thread, NULL, watch, &w) == 0;
     int rc = device_selftest_work(device, &work, &s, &e);
     w.is_over = true;
@@ -184,7 +187,7 @@ static void measure(struct inspect_device *d, const struct device *device, const
     d->encode_fps = s.encode_fps;
     d->decode_fps = s.decode_fps;
     if (is_watched && w.seen)
-        judge_load(d, &w);
+        keep_load(d, &w);
 }
 
 static void test_confined(struct inspect_device *d, const struct device *device)
@@ -202,19 +205,19 @@ static void test_confined(struct inspect_device *d, const struct device *device)
     d->is_right_confined = test(device, &d->confined, NULL);
 }
 
-static void examine(struct inspect_device *d, const struct device *device, struct gpu *gpu,
+static void examine(struct inspect_device *d, const struct device *device, struct view *view,
                     int64_t speed_us)
 {
     if (device_is_gpu(device)) {
         step(d, "ask who it is");
-        identify(d, device, gpu);
+        identify(d, device, view);
     }
     try_coders(d, device);
     step(d, "test it with pictures");
     d->is_right = test(device, &d->selftest, &d->has_encoder);
     if (d->is_right && speed_us > 0) {
         step(d, "measure its speed");
-        measure(d, device, gpu, speed_us);
+        measure(d, device, view, speed_us);
     }
     if (d->is_right) {
         step(d, "test it inside the sandbox");
@@ -230,14 +233,15 @@ void inspect_the_device(const char *name, int64_t speed_us)
 {
     struct inspect_device *d = xcalloc(1, sizeof *d);
     struct device *device = NULL;
-    struct gpu gpu = {0};
+    struct view view = {0};
     struct err e = {0};
     d->device = xstrdup(name);
     d->encoder_percent = d->decoder_percent = -1;
+    d->encoder_percent_before = d->decoder_percent_before = -1;
     step(d, "open it");
     if (device_open(name, &device, &e) < 0)
         d->failure = xstrdup(e.msg);
     else
-        examine(d, device, &gpu, speed_us);
+        examine(d, device, &view, speed_us);
     step(d, NULL);
 }

@@ -209,11 +209,11 @@ int nvml_read_facts(const struct nvml *n, struct nvml_device *device, struct nvm
     return 0;
 }
 
-/* A GPU without the engine, or one cut up by MIG, has no load of it. */
+/* A GPU without the engine, or one cut up by MIG, does not tell its load. */
 static int read_number(const struct nvml *n, int code, const unsigned *value, const char *call,
                        int *ret, struct err *e)
 {
-    *ret = code == SUCCESS ? (int)*value : 0;
+    *ret = code == SUCCESS ? (int)*value : -1;
     return code == NOT_SUPPORTED ? 0 : check(n, code, call, e);
 }
 

@@ -39,8 +39,8 @@ int nvml_read_facts(const struct nvml *n, struct nvml_device *device, struct nvm
                     struct err *e);
 
 struct nvml_load { /* over the driver's last sampling period, up to a second */
-    int encoder_percent, decoder_percent; /* of all engines */
-    int encoder_sessions;                 /* of all processes */
+    int encoder_percent, decoder_percent; /* of all engines; -1: the driver does not say */
+    int encoder_sessions;                 /* of all processes; -1 likewise */
     int64_t memory_used_bytes;
 };
 int nvml_read_load(const struct nvml *n, struct nvml_device *device, struct nvml_load *ret,

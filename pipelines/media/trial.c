@@ -12,6 +12,11 @@
 
 enum { WIDTH = 640, HEIGHT = 368 }; /* which every engine takes */
 
+const char *trial_ffmpeg_version(void)
+{
+    return av_version_info();
+}
+
 struct candidate {
     const char *name;
     int bits;

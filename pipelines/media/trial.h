@@ -8,6 +8,8 @@
 
 #include "pipelines/media/device.h"
 
+const char *trial_ffmpeg_version(void); /* "7.1.5" */
+
 enum { TRIALS_MAX = 32 };
 
 struct trial {

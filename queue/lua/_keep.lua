@@ -69,12 +69,13 @@ local function jobs_due(n)
     return #ids
 end
 
--- The clock of the server was set back: what is due later on must not wait for that long.
+-- The clock of the server was set back: what is due later on must not wait for that long, nor who
+-- was served before it.
 local function turn_back(us)
-    for _, place in ipairs({'leases', 'delayed'}) do
+    for _, place in ipairs({'leases', 'delayed', 'bands:worker', 'bands:dispatcher'}) do
         local all = call('ZRANGE', P .. ':' .. place, 0, -1, 'WITHSCORES')
         for i = 1, #all, 2 do
-            call('ZADD', P .. ':' .. place, all[i + 1] - us, all[i])
+            call('ZADD', P .. ':' .. place, int(all[i + 1] - us), all[i])
         end
     end
 end

@@ -131,7 +131,7 @@ end
 -- stream's entries into nodes of 4 KiB or 100, and XDEL walks over those before it in the node.
 local function revive(j, t)
     t.depth = call('XADD', P .. ':depth', '*', 'task', string.format('%-99s', j.id .. '/' .. t.id))
-    t.attempt, t.lost, t.state = 0, 0, 'ready'
+    t.attempt, t.lost, t.state = '0', '0', 'ready'
 end
 
 -- Sets a live task aside until its job is retried. `closed`: how its lease ended, where it has one.
@@ -156,13 +156,13 @@ end
 
 local function new_task(id, kind, weight, cost)
     return {id = id, kind = kind, state = 'staged', token = '-', closed = '-', depth = '-',
-            attempt = 0, lost = 0, frames = 0, weight = weight, cost = cost, since = '0',
+            attempt = '0', lost = '0', frames = '0', weight = weight, cost = cost, since = '0',
             worker = '-'}
 end
 
 -- Creates the one task of a job's next stage.
 local function next_stage(j, state, kind)
-    local t = new_task(kind, kind, 0, 1)
+    local t = new_task(kind, kind, '0', '1')
     j.state = state
     j.tasks = j.tasks + 1
     revive(j, t)

@@ -32,8 +32,8 @@ local function describe(j, t)
         spec = call('HMGET', j.key, 'tenant', 'priority', 'input', 'output', 'profile', 'options',
                     'source', 'plan')
     end
-    return {1, j.id, t.id, t.kind, t.token, t.attempt, tonumber(t.lost) >= 2 and 1 or 0, t.payload, j.created,
-            unpack(spec)}
+    return {1, j.id, t.id, t.kind, t.token, t.attempt, tonumber(t.lost) >= 2 and 1 or 0, t.payload,
+            j.created, unpack(spec)}
 end
 
 local function repeated()

@@ -33,7 +33,7 @@ end
 local ids, fields, scores = {}, {}, {}
 for i = 5, #ARGV, 5 do
     local id = ARGV[i]
-    local new = new_task(id, ARGV[i + 1], tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]))
+    local new = new_task(id, ARGV[i + 1], ARGV[i + 3], ARGV[i + 4])
     ids[#ids + 1] = id
     fields[#fields + 1] = id
     fields[#fields + 1] = record_of(new)

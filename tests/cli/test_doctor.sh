@@ -20,7 +20,8 @@ doctor() {
         shift
     done
     shift
-    exits "$code" env LD_LIBRARY_PATH="${DRIVER:-$driver}" "${settings[@]}" timeout 100 \
+    exits "$code" env LD_LIBRARY_PATH="${DRIVER:-$driver}" \
+        CUDA_MPS_PIPE_DIRECTORY="$PWD/no-mps" "${settings[@]}" timeout 100 \
         "$TRANSCODE" doctor --json --speed 0 "$@"
 }
 
@@ -40,8 +41,9 @@ cpu() {
     json '.devices[0] | .is_right and .is_right_confined and .has_encoder and .decode_fps == 0'
     json '[.devices[0].encoders[] | select(.works) | .codec] | index("libx264")'
     json '.devices[0].decoders | any(.codec == "hevc" and .works)'
-    PATH=/nowhere exits 0 "$TRANSCODE" doctor --device cpu --speed 0
+    PATH=/nowhere exits 0 "$TRANSCODE" doctor --device cpu --speed 0 --redis "unix://$PWD/nobody.sock"
     says 'redis-server is not on PATH.*apt-get install' stdout
+    says '^workers are not known: .*nobody.sock' stdout
 }
 
 no_driver() {
@@ -67,6 +69,7 @@ two_gpus() {
     json '.is_usable and (.devices | map(.device)) == ["cuda:0", "cuda:1", "cpu"]'
     json '.system | .driver == "570.133.20" and .cuda == "12.8" and .nvenc_api == "13.0"'
     json '.system | .gpus == 2 and .cuda_devices == 2 and .problems == []'
+    json '.system.mps | test("^off .no control daemon")'
     json '.devices[0] | .model == "NVIDIA L4" and .compute == "8.9" and .is_usable and .has_encoder'
     json '.devices[0] | .nvenc_engines == 2 and .nvdec_engines == 4 and .memory_bytes > 22e9'
     json '.devices[0] | .uuid != null and .bus_id == "00000000:01:00.0" and (.mig == null)'
@@ -99,11 +102,12 @@ load_and_speed() {
     json '.devices[0] | .times_cpu > 0 and .times_cpu < 1.2'
     problem 'probably not used'
     json '.devices[0].problems | any(test("seen to rise")) | not'
-    cp stdout slow.json
-    exits 0 env LD_LIBRARY_PATH="$driver" SIMGPU_NVENC_MPPS=0 SIMGPU_NVDEC_MPPS=0 timeout 100 \
+    # An engine that takes no time is never busy; a load that the driver does not tell is no fault.
+    exits 0 env LD_LIBRARY_PATH="$driver" SIMGPU_NVENC_MPPS=0 SIMGPU_NVDEC_MPPS=0 \
+        SIMGPU_FAULT=nvmlDeviceGetDecoderUtilization@1+=3 timeout 100 \
         "$TRANSCODE" doctor --json --device cuda --speed 0.1
     problem "encoder's load was not seen to rise"
-    problem "decoder's load was not seen to rise"
+    json '.devices[0] | .decoder_percent == -1 and (.problems | any(test("decoder")) | not)'
 }
 
 # --- drivers and containers ----------------------------------------------------------------------
@@ -162,8 +166,6 @@ mig() {
 mps() {
     command -v redis-server >/dev/null || skip "redis-server, which has a socket, is not installed"
     mkdir mps
-    doctor 0 -- --device cuda
-    json '.system.mps | test("^off .no control daemon")'
     redis-server --port 0 --unixsocket "$PWD/mps/control" --save '' --dir "$PWD" >/dev/null &
     for _ in $(seq 100); do [ ! -S mps/control ] || break; sleep 0.05; done
     doctor 0 CUDA_MPS_PIPE_DIRECTORY="$PWD/mps" SIMGPU_MPS=4321 -- --device cuda
@@ -199,8 +201,8 @@ wrong_when_confined() {
 # One of two GPUs hangs its driver; the other is found to work, and doctor comes to an end.
 hung() {
     doctor 0 SIMGPU_DEVICES=2 SIMGPU_STATE="$PWD/state" SIMGPU_FAULT=cuvidCreateDecoder#1=hang -- \
-        --device cuda --timeout 3
-    json '.devices[0].failure == "open its decoders: no answer within 3 s"'
+        --device cuda --timeout 8
+    json '.devices[0].failure == "open its decoders: no answer within 8 s"'
     json '.devices[0] | (.is_usable | not) and .model == "NVIDIA L4"'
     json '.devices[1] | .is_usable and (.failure == null)'
 }
@@ -229,7 +231,7 @@ check no_device no_device
 check mig mig
 check mps mps
 check kernel_fails broken 'self-test of cuda:0: .*LAUNCH_FAILED' 'cuLaunchKernel@1+=719'
-check sessions_used_up broken 'OpenEncodeSessionEx failed: out of memory' 'nvEncOpenEncodeSessionEx@1+=10'
+check sessions_used_up broken 'out of memory|no NVENC session' 'nvEncOpenEncodeSessionEx@1+=10'
 check lost broken 'device cuda:0: .*ILLEGAL_ADDRESS' lost:700
 check no_decoder broken 'cannot decode this h264 video' 'cuvidCreateDecoder@1+=100'
 check wrong_pictures wrong_pictures
