@@ -147,7 +147,7 @@ if build build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DSANITIZE=addr
 fi
 
 # Threads: one an encoder, the agent's two, and what they share.
-threaded='exact|agent|tonemap|log|err|process|lease_keeper|protocol'
+threaded='exact|warm|agent|tonemap|log|err|process|lease_keeper|protocol'
 
 # ThreadSanitizer cannot map its shadow where a kernel randomises addresses with more than 28 bits:
 # setarch -R. Only our own code is instrumented, so reports about the inside of libav are left out.

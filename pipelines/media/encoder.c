@@ -8,7 +8,7 @@
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
 
-enum { QUEUE_FRAMES = 4 };
+enum { QUEUE_FRAMES = 2 };
 
 struct work {
     AVFrame *frame; /* NULL: end of stream */

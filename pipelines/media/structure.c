@@ -138,9 +138,11 @@ static bool is_mp4_cut(int fd, int64_t size, char *reason, size_t n)
     return false;
 }
 
-/* The boxes of the index, from the outside in, and what is listed in the innermost. */
+/* The boxes of the index, from the outside in, and which of the innermost are listed. The times of
+ * samples (stts) are not: they are counts of equal ones, and a track without them is to libavformat
+ * a fragmented one, for which it leaves the edit lists of all tracks aside. */
 static const char index_path[][5] = {"moov", "trak", "mdia", "minf", "stbl"};
-static const char index_tables[][5] = {"stts", "stss", "stps", "stsc", "stsz", "stz2", "stco",
+static const char index_tables[][5] = {"stss", "stps", "stsc", "stsz", "stz2", "stco",
                                        "co64", "ctts", "cslg", "sdtp", "sbgp", "sgpd"};
 
 enum { INDEX_DEPTH = sizeof index_path / sizeof *index_path, INDEX_BOXES_MAX = 10000 };

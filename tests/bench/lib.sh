@@ -32,24 +32,36 @@ median() { # LABEL COLUMN
     sort -n -k "$2,$2" "$work/$1.times" | awk -v c="$2" '{v[NR] = $c} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'
 }
 
-# Proportional set size of a process and all its descendants, KiB.
+# A process and all its descendants, a line each: proportional set size, what of it is its own and no
+# file's, both in KiB, title.
 tree_pss() { # PID
-    local pids
+    local pids pid title key value pss
     pids=$(ps -e -o pid=,ppid= | awk -v root="$1" '
         {child[$2] = child[$2] " " $1}
         END {n = split(root, todo); for (i = 1; i <= n; i++) {
             print todo[i]; m = split(child[todo[i]], c); for (j = 1; j <= m; j++) todo[++n] = c[j]}}')
-    for pid in $pids; do cat "/proc/$pid/smaps_rollup" 2>/dev/null || true; done |
-        awk '$1 == "Pss:" {sum += $2} END {print sum + 0}'
+    for pid in $pids; do
+        { IFS= read -r -d '' title <"/proc/$pid/cmdline" &&
+            while read -r key value _; do
+                case $key in
+                Pss:) pss=$value ;;
+                Pss_Anon:) echo "$pss $value $title" ;;
+                esac
+            done <"/proc/$pid/smaps_rollup"; } 2>/dev/null || true
+    done
 }
 
-# The peak of that, sampled ten times a second. Sampling costs time, so it is done in a run of its own.
+# The peak of their sum, sampled ten times a second; all samples stay in $work/peak.samples. Sampling
+# costs time, so it is done in a run of its own.
 peak() { # COMMAND...: prints MiB
     local pid now max=0
+    : >"$work/peak.samples"
     "$@" >"$work/peak.log" 2>&1 &
     pid=$!
     while kill -0 $pid 2>/dev/null; do
-        now=$(tree_pss $pid)
+        tree_pss $pid >"$work/peak.sample"
+        cat "$work/peak.sample" >>"$work/peak.samples"
+        now=$(awk '{sum += $1} END {print sum + 0}' "$work/peak.sample")
         [ "$now" -le "$max" ] || max=$now
         sleep 0.08
     done

@@ -337,7 +337,12 @@ static void assert_same(const struct packet_list *got, const struct packet_list 
     for (size_t i = 0; i < all->n; i++)
         if (stream < 0 || all->v[i].stream == stream) {
             assert_true(n < got->n);
-            assert_memory_equal(&got->v[n++], &all->v[i], sizeof *all->v);
+            const struct packet_entry *a = &got->v[n++], *b = &all->v[i];
+            if (memcmp(a, b, sizeof *a) != 0)
+                fail_msg(
+                    "packet %zu: stream %d, flags %d, pts %ld, dts %ld; expected %d, %d, %ld, %ld",
+                    n, a->stream, a->flags, (long)a->pts, (long)a->dts, b->stream, b->flags,
+                    (long)b->pts, (long)b->dts);
         }
     assert_int_equal(got->n, n);
 }
