@@ -57,6 +57,9 @@ static void print_renditions(const struct plan *plan)
         table_cell(t, "%s", a->bitrate ? format_bps(a->bitrate, rate) : "by quality");
     }
     table_print(t, stdout, "");
+    if (plan->thumbnails)
+        printf("thumbnails of %dx%d, every %g s\n", plan->thumbnails->width,
+               plan->thumbnails->height, rational_to_double(plan->thumbnails->every));
 }
 
 static void print_chunks(const struct planning *p)

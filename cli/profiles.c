@@ -76,7 +76,7 @@ const struct opt_verb verb_profiles = {
     .summary = "list the built-in profiles, show one, or check a file",
     .details =
         "With the name of a built-in profile, prints its YAML, to be copied and changed. With "
-        "a file, reports all its faults at once.",
+        "a file, reports all its faults at once. h264 shows how thumbnails are asked for.",
     .opts = options,
     .size = sizeof(struct cli_common),
     .run = profiles_run,

@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "common/cleanup.h"
 #include "dispatcher/report.h"
+#include "pipelines/plan/thumbnails.h"
 
 static void report_free(struct report **r)
 {
@@ -75,6 +76,9 @@ int summary_print_report(const struct job *job, struct err *e)
         add_row(t, &r->renditions[i]);
     table_print(t, stdout, "  ");
     print_speed(job, r);
+    if (r->thumbnails)
+        printf("%" PRId64 " thumbnails: %s/" THUMBNAILS_TRACK "\n", r->thumbnails,
+               job->spec.output);
     print_repairs(r);
     if (r->is_truncated)
         puts("truncated: the source breaks off; this is as far as it goes");

@@ -19,6 +19,7 @@
 #include "dispatcher/report.h"
 #include "dispatcher/task.h"
 #include "pipelines/plan/playlist.h"
+#include "pipelines/plan/thumbnails.h"
 
 enum { RENEW_US = 5 * 1000 * 1000 };
 
@@ -39,7 +40,8 @@ struct publish {
     struct source *source;
     struct track *tracks; /* n_renditions video, then n_audio audio */
     size_t n_tracks;
-    struct manifest *last; /* the video manifest before */
+    struct thumbnails_track *thumbnails; /* NULL: the plan has none */
+    struct manifest *last;               /* the video manifest before */
     int64_t n_chunks;
     size_t n_audio;
     struct report *report;
@@ -55,6 +57,7 @@ static void publish_free(struct publish *p)
     for (size_t i = 0; i < p->n_tracks; i++)
         playlist_free(&p->tracks[i].playlist);
     free(p->tracks);
+    thumbnails_track_free(&p->thumbnails);
     manifest_free(&p->last);
     bind_free(&plan_type, &p->plan);
     bind_free(&source_type, &p->source);
@@ -95,6 +98,8 @@ static void init_tracks(struct publish *p)
         if (!is_video)
             p->tracks[i].report->language = xstrdup(plan->audio[a].language);
     }
+    if (plan->thumbnails)
+        p->thumbnails = thumbnails_track_new(plan);
 }
 
 static int add_track(struct track *t, const struct manifest_track *m, struct err *e)
@@ -114,6 +119,16 @@ static int add_track(struct track *t, const struct manifest_track *m, struct err
     sum->frames += m->frames;
     sum->duration_s += (double)(m->end - m->start) * rational_to_double(m->time_base);
     return 0;
+}
+
+static int add_thumbnails(struct publish *p, const struct manifest *m, struct err *e)
+{
+    if (!p->thumbnails)
+        return 0;
+    for (size_t i = 0; i < m->n_thumbnails; i++)
+        p->report->bytes += m->thumbnails[i].bytes;
+    p->report->thumbnails += (int64_t)m->n_thumbnails;
+    return thumbnails_track_add(p->thumbnails, m, e);
 }
 
 static void add_sums(struct report *sum, const struct manifest *m)
@@ -151,6 +166,8 @@ static int on_video(void *arg, const char *task, const char *result, struct err 
     for (size_t i = 0; i < m->n_tracks; i++)
         if (add_track(&p->tracks[i], &m->tracks[i], e) < 0)
             return err_prefix(e, "%s", task);
+    if (add_thumbnails(p, m, e) < 0)
+        return err_prefix(e, "%s", task);
     add_sums(p->report, m);
     p->report->frames_decoded += m->frames_decoded;
     p->report->frames_source += m->frames_source;
@@ -211,6 +228,14 @@ static int write_media_playlist(struct publish *p, struct track *t, struct err *
     t->report->width = first->width;
     t->report->height = first->height;
     return hold(p, false, e);
+}
+
+static int write_thumbnails(struct publish *p, struct err *e)
+{
+    if (!p->thumbnails)
+        return 0;
+    cleanup(free_ptr) char *text = thumbnails_track_finish(p->thumbnails);
+    return storage_put_bytes(p->lease->spec.output, THUMBNAILS_TRACK, text, strlen(text), e);
 }
 
 static int write_master(struct publish *p, struct err *e)
@@ -285,7 +310,7 @@ static int publish(struct publish *p, struct err *e)
     for (size_t i = 0; i < p->n_tracks; i++)
         if ((r = write_media_playlist(p, &p->tracks[i], e)) < 0)
             return r;
-    if ((r = write_master(p, e)) < 0)
+    if ((r = write_thumbnails(p, e)) < 0 || (r = write_master(p, e)) < 0)
         return r;
     sweep(p);
     finish_report(p);

@@ -27,6 +27,7 @@ static const struct bind_field report_fields[] = {
     BIND(struct report, duration_s, BIND_DOUBLE),
     BIND(struct report, segments, BIND_INT64),
     BIND(struct report, bytes, BIND_INT64),
+    BIND(struct report, thumbnails, BIND_INT64),
     BIND(struct report, frames_source, BIND_INT64),
     BIND(struct report, frames_decoded, BIND_INT64),
     BIND(struct report, waste, BIND_DOUBLE),

@@ -24,8 +24,9 @@ struct report {
     char *master; /* key below the job's output */
     struct report_rendition *renditions;
     size_t n_renditions;
-    double duration_s;                     /* of the longest rendition */
-    int64_t segments, bytes;               /* of all renditions */
+    double duration_s;       /* of the longest rendition */
+    int64_t segments, bytes; /* of all renditions; bytes with the thumbnails' */
+    int64_t thumbnails;
     int64_t frames_source, frames_decoded; /* video */
     double waste;                          /* decoded / source; 0: no video */
     int64_t damaged;                       /* packets of the source that could not be decoded */

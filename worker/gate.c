@@ -155,7 +155,8 @@ static bool is_folder(const struct gate *g, const char *folder, size_t n)
         if (strlen(name) == n && !strncmp(name, folder, n))
             return true;
     }
-    return false;
+    return g->work == WORK_VIDEO && g->plan->thumbnails && strlen(THUMBNAILS_FOLDER) == n &&
+           !strncmp(THUMBNAILS_FOLDER, folder, n);
 }
 
 int gate_add_file(struct gate *g, const char *key, int64_t bytes, int64_t max_output_bytes,
@@ -230,6 +231,8 @@ static int check_manifest(const struct gate *g, const struct manifest *m, struct
                                    : manifest_check_audio(m, g->plan, g->audio, e);
     for (size_t i = 0; i < m->n_tracks && rc == 0; i++)
         rc = check_track_files(g, &m->tracks[i], e);
+    for (size_t i = 0; i < m->n_thumbnails && rc == 0; i++)
+        rc = check_file(g, THUMBNAILS_FOLDER, m->thumbnails[i].name, m->thumbnails[i].bytes, e);
     return rc;
 }
 

@@ -9,7 +9,7 @@
 #include "common/cleanup.h"
 
 /* What a session makes. Playlists are not among it: those are the publisher's. */
-static const char *const endings[] = {".m4s", ".mp4", ".ts"};
+static const char *const endings[] = {".m4s", ".mp4", ".ts", ".jpg"};
 
 /* Copies a name of safe characters up to `end`; false where it has another form. */
 static bool copy_name(const char *from, const char *end, char ret[OUTFILE_NAME_MAX + 1])

@@ -1,96 +1,29 @@
 #include "pipelines/media/packager.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <libavutil/mem.h>
-#include <libavutil/sha.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/cleanup.h"
 #include "pipelines/media/bitstream.h"
 #include "pipelines/media/cmaf.h"
 #include "pipelines/media/codec_string.h"
 #include "pipelines/media/decode_time.h"
+#include "pipelines/media/output.h"
 #include "pipelines/media/ts.h"
-
-enum { HASH_DIGITS = 16 };
 
 struct packager {
     struct packager_options opt; /* its strings are borrowed from the plan */
     AVCodecParameters *par;      /* a copy: encoders may be replaced at a keyframe */
     AVRational time_base;
     int64_t delay; /* media time - presentation time */
-    char *folder;
+    struct output_folder folder;
     struct manifest_track track;
     size_t segments_cap;
-    int64_t bytes; /* written so far */
     /* the segment that is being collected */
     int64_t index;
     AVPacket **packets;
     size_t n, cap;
     int64_t keyframes;
 };
-
-static void hash_hex(const void *bytes, size_t n, char ret[HASH_DIGITS + 1])
-{
-    uint8_t digest[32] = {0};
-    struct AVSHA *sha = av_sha_alloc();
-    if (sha && !av_sha_init(sha, 256)) {
-        av_sha_update(sha, bytes, n);
-        av_sha_final(sha, digest);
-    }
-    av_free(sha);
-    for (int i = 0; i < HASH_DIGITS / 2; i++)
-        snprintf(ret + 2 * i, 3, "%02x", digest[i]);
-}
-
-static int write_all(int fd, const char *p, size_t n)
-{
-    while (n) {
-        ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return -1;
-        p += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
-/* Writes "<folder>/<name>" whole: under a temporary name, then renamed, then announced. */
-static int deliver(struct packager *p, const char *name, const struct strbuf *data, struct err *e)
-{
-    p->bytes += (int64_t)data->len;
-    if (p->opt.max_bytes && p->bytes > p->opt.max_bytes)
-        return err_set(e, ERR_INPUT,
-                       "%s: output is over the limit max_output_bytes=%lld, raise it with --limit",
-                       p->opt.rendition, (long long)p->opt.max_bytes);
-    cleanup(free_ptr) char *path = xasprintf("%s/%s", p->folder, name);
-    cleanup(free_ptr) char *part = xasprintf("%s/.part", p->folder);
-    cleanup(close_fd) int fd =
-        openat(p->opt.scratch_fd, part, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
-    if (fd < 0 || write_all(fd, data->s, data->len) < 0 ||
-        renameat(p->opt.scratch_fd, part, p->opt.scratch_fd, path) < 0) {
-        enum err_kind kind = errno == EFBIG ? ERR_INPUT : ERR_RESOURCE;
-        err_set(e, kind, "write %s (%zu bytes) to scratch: %s", path, data->len, strerror(errno));
-        unlinkat(p->opt.scratch_fd, part, 0);
-        return -(int)kind;
-    }
-    p->opt.events->file(p->opt.events->arg, path, (int64_t)data->len);
-    return 0;
-}
-
-/* Names data "<stem>-<hash>.<ext>" and delivers it; *ret_name: owned by the caller. */
-static int deliver_hashed(struct packager *p, const char *stem, const char *ext,
-                          const struct strbuf *data, char **ret_name, struct err *e)
-{
-    char hash[HASH_DIGITS + 1];
-    hash_hex(data->s, data->len, hash);
-    *ret_name = xasprintf("%s-%s.%s", stem, hash, ext);
-    return deliver(p, *ret_name, data, e);
-}
 
 static int write_init(struct packager *p, const AVPacket *first, struct err *e)
 {
@@ -99,7 +32,7 @@ static int write_init(struct packager *p, const AVPacket *first, struct err *e)
     if (ret < 0)
         return ret;
     p->track.init_bytes = (int64_t)init.len;
-    return deliver_hashed(p, "init", "mp4", &init, &p->track.init, e);
+    return output_write(&p->folder, "init", "mp4", init.s, init.len, &p->track.init, e);
 }
 
 static bool is_video(const struct packager *p)
@@ -123,22 +56,27 @@ int packager_open(const struct packager_options *options, const AVCodecContext *
     p->par = avcodec_parameters_alloc();
     if (!p->par || avcodec_parameters_from_context(p->par, encoder) < 0)
         return err_set(e, ERR_RESOURCE, "%s: out of memory", options->rendition);
-    p->folder = xstrdup(options->rendition);
+    p->folder = (struct output_folder){
+        .name = options->rendition,
+        .scratch_fd = options->scratch_fd,
+        .max_bytes = options->max_bytes,
+        .events = options->events,
+    };
     p->index = -1;
     if (encoder->time_base.num != 1)
         return err_set(e, ERR_BUG, "%s: time base %d/%d cannot be a time scale", options->rendition,
                        encoder->time_base.num, encoder->time_base.den);
-    if (mkdirat(options->scratch_fd, p->folder, 0755) < 0 && errno != EEXIST)
-        return err_set(e, ERR_RESOURCE, "make the folder %s in scratch: %s", p->folder,
-                       strerror(errno));
+    int status = output_make_folder(&p->folder, e);
+    if (status < 0)
+        return status;
     p->track = (struct manifest_track){
         .rendition = xstrdup(options->rendition),
         .time_base = {1, encoder->time_base.den},
         .priming = is_video(p) ? 0 : encoder->initial_padding,
     };
     p->delay = is_video(p) ? reorder_delay(encoder) : encoder->initial_padding;
-    char hash[HASH_DIGITS + 1];
-    hash_hex(encoder->extradata, (size_t)encoder->extradata_size, hash);
+    char hash[OUTPUT_HASH_DIGITS + 1];
+    output_hash(encoder->extradata, (size_t)encoder->extradata_size, hash);
     p->track.parameter_sets = xstrdup(hash);
     *ret = take(p);
     return 0;
@@ -232,7 +170,7 @@ static int close_segment(struct packager *p, int64_t end, struct err *e)
     drop_packets(p);
     char stem[32];
     snprintf(stem, sizeof stem, "%06lld", (long long)p->index);
-    return deliver_hashed(p, stem, is_ts ? "ts" : "m4s", &data, &s->name, e);
+    return output_write(&p->folder, stem, is_ts ? "ts" : "m4s", data.s, data.len, &s->name, e);
 }
 
 int packager_write(struct packager *p, const AVPacket *pkt, int64_t segment, struct err *e)
@@ -294,7 +232,6 @@ void packager_free(struct packager **pp)
         return;
     drop_packets(p);
     free(p->packets);
-    free(p->folder);
     avcodec_parameters_free(&p->par);
     free_track(&p->track);
     free(p);

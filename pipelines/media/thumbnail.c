@@ -1,5 +1,7 @@
 #include "pipelines/media/thumbnail.h"
 
+#include <libavutil/imgutils.h>
+
 #include "common/cleanup.h"
 #include "pipelines/media/kernels/host.h"
 #include "pipelines/media/planes.h"
@@ -8,10 +10,8 @@ int thumbnail_params_make(const AVFrame *in, const AVFrame *out, struct thumbnai
                           int *ret_width, int *ret_height, struct err *e)
 {
     const struct planes *from = planes_of(in), *to = planes_of(out);
-    if (!from || !to || to->bytes != 1 || to->step != 1 || out->width > in->width ||
-        out->height > in->height)
-        return err_set(e, ERR_BUG, "thumbnail: format %d to %d, %dx%d to %dx%d", in->format,
-                       out->format, in->width, in->height, out->width, out->height);
+    if (!from || !to || to->bytes != 1 || to->step != 1)
+        return err_set(e, ERR_BUG, "thumbnail: format %d to %d", in->format, out->format);
     *ret = (struct thumbnail_params){
         .in_bytes = from->bytes, .in_shift = from->shift, .in_bits = from->bits};
     for (int i = 0; i < 3; i++) {
@@ -30,19 +30,31 @@ int thumbnail_params_make(const AVFrame *in, const AVFrame *out, struct thumbnai
     return 0;
 }
 
-int thumbnail_frame(const AVFrame *in, int width, int height, AVFrame **ret, struct err *e)
+int thumbnail_picture(const AVFrame *in, int width, int height, AVFrame **ret, struct err *e)
 {
     cleanup(av_frame_free) AVFrame *out = av_frame_alloc();
-    if (!out)
+    int size = av_image_get_buffer_size(AV_PIX_FMT_YUV420P, width, height, 1);
+    if (!out || size < 0 || av_frame_copy_props(out, in) < 0 ||
+        !(out->buf[0] = av_buffer_alloc((size_t)size)))
         return err_set(e, ERR_RESOURCE, "thumbnail: out of memory");
     out->format = AV_PIX_FMT_YUV420P;
     out->width = width;
     out->height = height;
+    out->sample_aspect_ratio = (AVRational){1, 1};
+    av_image_fill_arrays(out->data, out->linesize, out->buf[0]->data, AV_PIX_FMT_YUV420P, width,
+                         height, 1);
+    *ret = take(out);
+    return 0;
+}
+
+int thumbnail_frame(const AVFrame *in, int width, int height, AVFrame **ret, struct err *e)
+{
     struct thumbnail_params params;
     int threads_x, threads_y;
-    if (av_frame_get_buffer(out, 0) < 0 || av_frame_copy_props(out, in) < 0)
-        return err_set(e, ERR_RESOURCE, "thumbnail: out of memory");
-    int status = thumbnail_params_make(in, out, &params, &threads_x, &threads_y, e);
+    cleanup(av_frame_free) AVFrame *out = NULL;
+    int status = thumbnail_picture(in, width, height, &out, e);
+    if (status >= 0)
+        status = thumbnail_params_make(in, out, &params, &threads_x, &threads_y, e);
     if (status < 0)
         return status;
     kernel_host_thumbnail(&params, threads_x, threads_y, 3);

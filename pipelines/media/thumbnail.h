@@ -9,11 +9,15 @@
 #include "common/err.h"
 #include "pipelines/media/kernels/params.h"
 
-/* The kernel's argument: `in` (YUV420P, NV12, YUV420P10, P010) to `out` (YUV420P, of any smaller
- * size); frames on a device (hw_frames_ctx) give device pointers. Launch it on *ret_width x
- * *ret_height x 3 threads. ERR_BUG for other formats. */
+/* The kernel's argument: `in` (YUV420P, NV12, YUV420P10, P010) to `out` (YUV420P, of any size; a
+ * larger one has each sample of `in` as a block); frames on a device (hw_frames_ctx) give device
+ * pointers. Launch it on *ret_width x *ret_height x 3 threads. ERR_BUG for other formats. */
 int thumbnail_params_make(const AVFrame *in, const AVFrame *out, struct thumbnail_params *ret,
                           int *ret_width, int *ret_height, struct err *e);
+
+/* *ret: what is filled: YUV420P, square pixels, plane after plane without a gap from data[0] on,
+ * the properties of `in`. */
+int thumbnail_picture(const AVFrame *in, int width, int height, AVFrame **ret, struct err *e);
 
 /* *ret: a YUV420P frame of that size with the properties of `in`. */
 int thumbnail_frame(const AVFrame *in, int width, int height, AVFrame **ret, struct err *e);

@@ -26,6 +26,7 @@
 #include "pipelines/media/ladder.h"
 #include "pipelines/media/spares.h"
 #include "pipelines/media/task.h"
+#include "pipelines/media/thumbnails.h"
 #include "pipelines/media/tonemap.h"
 #include "pipelines/media/tonemap_cuda.h"
 
@@ -178,6 +179,9 @@ static int deliver(struct run *run, int64_t next, struct err *e)
     for (size_t r = 0; r < run->plan->n_renditions && status >= 0; r++)
         status = rational_is_set(run->plan->renditions[r].fps) ? deliver_ticks(run, r, t, next, e)
                                                                : deliver_frame(run, r, t, e);
+    if (status >= 0 && thumbnails_want(run->warm->thumbnails, t) &&
+        (status = map_held(run, e)) >= 0)
+        status = thumbnails_make(run->warm->thumbnails, run->held, e);
     if (timeline_segment(&run->timeline, next) >= run->chunk->end_segment)
         close_outputs(run, next);
     run->frames_in += is_in_chunk(run, timeline_segment(&run->timeline, t));
@@ -193,7 +197,7 @@ static bool is_complete(const struct run *run)
     for (size_t r = 0; r < run->plan->n_renditions; r++)
         if (!run->outputs[r].is_closed)
             return false;
-    return true;
+    return !run->held->buf[0] || !thumbnails_want(run->warm->thumbnails, run->held->pts);
 }
 
 /* Takes what the pre-filter has ready. 0: more is needed; 1: the chunk is complete or at the end.
@@ -245,7 +249,8 @@ static bool is_beyond(const struct run *run)
     return run->is_fed && is_sound && pkt->pts != AV_NOPTS_VALUE && !run->plan->context &&
            !run->video->has_open_gop && !run->video->is_sequential &&
            timeline_segment(&run->timeline, pkt->pts - run->plan->origin) >=
-               run->chunk->end_segment;
+               run->chunk->end_segment &&
+           !thumbnails_want(run->warm->thumbnails, pkt->pts - run->plan->origin);
 }
 
 static int read_and_decode(struct run *run, struct err *e)
@@ -302,6 +307,8 @@ static int warm_up(struct run *run, struct err *e)
     }
     if (!w->ladder)
         w->ladder = ladder_new(run->plan, run->device);
+    if (!w->thumbnails)
+        w->thumbnails = thumbnails_new(run->plan, run->video, run->device);
     if (!w->spares)
         w->spares = spares_new();
     return status;
@@ -324,6 +331,12 @@ static int start(struct run *run, const struct limits *limits, int scratch_fd, s
     if (status >= 0 && (!run->pkt || !run->frame || !run->held))
         status = err_set(e, ERR_RESOURCE, "out of memory");
     run->shared = (struct task_events){.arg = run, .file = locked_file};
+    if (status >= 0)
+        status = thumbnails_begin(run->warm->thumbnails, run->chunk,
+                                  (struct output_folder){.scratch_fd = scratch_fd,
+                                                         .max_bytes = limits->max_output_bytes,
+                                                         .events = &run->shared},
+                                  e);
     for (size_t r = 0; r < run->plan->n_renditions && status >= 0; r++) {
         run->outputs[r].gop = -1;
         status = encoder_start(
@@ -370,6 +383,7 @@ static int finish(struct run *run, struct manifest *m, struct err *e)
         m->n_tracks = r + 1;
         m->tracks[r].video_range = xstrdup(plan_video_range(run->plan, run->video));
     }
+    thumbnails_finish(run->warm->thumbnails, m);
     m->chunk = run->chunk->index;
     m->frames_decoded = decoder_frames(run->decoder);
     m->frames_source = run->frames_in;

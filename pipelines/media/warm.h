@@ -14,6 +14,7 @@ struct warm {
     struct tonemap *tonemap;           /* NULL: the source is not tone-mapped */
     struct tonemap_cuda *tonemap_cuda; /* NULL: frames are in system memory */
     struct ladder *ladder;
+    struct thumbnails *thumbnails; /* NULL: the plan has none */
     /* of any */
     struct spares *spares;
 };

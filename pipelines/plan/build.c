@@ -37,3 +37,12 @@ char *build_unique_name(const struct plan *plan, char *name)
     free(name);
     return unique;
 }
+
+bool build_is_kernel_format(const char *pix_fmt)
+{
+    static const char *const formats[] = {"yuv420p", "nv12", "yuv420p10le", "p010le"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (!strcmp(pix_fmt, formats[i]))
+            return true;
+    return false;
+}

@@ -40,14 +40,19 @@ static bool is_bt2020(const struct source_video *v)
            (!v->color_primaries || !strcmp(v->color_primaries, "bt2020"));
 }
 
-/* What tone mapping makes. */
-static bool is_format(const char *pix_fmt)
+/* Viewers' seek bars are SDR, whatever the screen: thumbnails of a ladder that stays HDR are
+ * tone-mapped where that is possible. */
+static void map_thumbnails(const struct source_video *v, struct plan *plan)
 {
-    static const char *const formats[] = {"yuv420p", "nv12", "yuv420p10le", "p010le"};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (!strcmp(pix_fmt, formats[i]))
-            return true;
-    return false;
+    bool is_10_bit = !strcmp(plan->pix_fmt, "yuv420p10le") || !strcmp(plan->pix_fmt, "p010le");
+    if (!plan->thumbnails)
+        return;
+    plan->thumbnails->is_tonemapped = is_bt2020(v) && is_10_bit && v->bit_depth == 10;
+    if (plan->thumbnails->is_tonemapped)
+        plan->peak_nits = peak_nits(v);
+    else
+        build_note(plan, "thumbnails show the HDR picture as it is: tone mapping takes 10 bits and "
+                         "BT.2020 only");
 }
 
 int build_hdr(int policy, const struct source_video *v, struct plan *plan, struct err *e)
@@ -63,6 +68,7 @@ int build_hdr(int policy, const struct source_video *v, struct plan *plan, struc
     if (policy == HDR_AS_IS) {
         plan->is_hdr_as_is = true;
         build_note(plan, "the source is HDR (%s) and is encoded without tone mapping", name);
+        map_thumbnails(v, plan);
         return 0;
     }
     if (!is_bt2020(v))
@@ -72,7 +78,7 @@ int build_hdr(int policy, const struct source_video *v, struct plan *plan, struc
                        "--allow-hdr-as-is",
                        name, v->color_space ? v->color_space : "unknown",
                        v->color_primaries ? v->color_primaries : "unknown");
-    if (!is_format(plan->pix_fmt))
+    if (!build_is_kernel_format(plan->pix_fmt))
         return err_set(
             e, ERR_CONFIG,
             "profile: tone mapping makes yuv420p and yuv420p10le, not pix_fmt %s; encode "

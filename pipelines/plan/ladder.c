@@ -226,3 +226,28 @@ int build_ladder(const struct profile *profile, const struct source_video *video
     strbuf_free(&left_out);
     return rc;
 }
+
+/* --- thumbnails --------------------------------------------------------------------------------
+ */
+
+int build_thumbnails(const struct profile *profile, const struct source_video *video,
+                     struct plan *plan, struct err *e)
+{
+    const struct profile_thumbnails *wanted = profile->thumbnails;
+    if (!build_is_kernel_format(plan->pix_fmt))
+        return err_set(
+            e, ERR_CONFIG,
+            "profile: thumbnails are made of yuv420p and yuv420p10le, not of pix_fmt %s; "
+            "leave them out",
+            plan->pix_fmt);
+    struct picture p = displayed(video);
+    struct rational factor =
+        factor_to_fit(&p, &(struct profile_rendition){.height = wanted->height});
+    if (rational_cmp(factor, one) > 0)
+        factor = one;
+    plan->thumbnails = xcalloc(1, sizeof *plan->thumbnails);
+    *plan->thumbnails = (struct plan_thumbnails){.every = wanted->every,
+                                                 .width = even(rational_mul(p.width, factor)),
+                                                 .height = even(rational_mul(p.height, factor))};
+    return 0;
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "pipelines/plan/plan.h"
+#include "pipelines/plan/thumbnails.h"
 
 typedef long long ll;
 
@@ -175,6 +176,8 @@ int manifest_check_video(const struct manifest *m, const struct plan *plan,
         rc = check_rendition(m, i, plan, chunk, e);
     if (rc == 0)
         rc = check_siblings(m, plan, e);
+    if (rc == 0)
+        rc = thumbnails_check(m, plan, chunk, e);
     return rc < 0 ? err_prefix(e, "chunk %lld", (ll)chunk->index) : 0;
 }
 

@@ -32,10 +32,19 @@ struct manifest_track {
     size_t n_segments;
 };
 
+struct manifest_thumbnail {
+    int64_t index; /* k: of the time k*every */
+    int64_t start; /* of the frame it shows, ticks of the plan's time base from the origin */
+    int64_t bytes;
+    char *name; /* as a segment's */
+};
+
 struct manifest {
     int64_t chunk;                 /* -1 for audio */
     struct manifest_track *tracks; /* in the plan's order */
     size_t n_tracks;
+    struct manifest_thumbnail *thumbnails; /* by index; those of the chunk's share (thumbnails.h) */
+    size_t n_thumbnails;
     int64_t frames_decoded, frames_source; /* waste = decoded / source */
     int64_t damaged;                       /* packets of the source that could not be decoded */
     int64_t wall_us, cpu_us;

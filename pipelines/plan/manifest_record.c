@@ -37,9 +37,20 @@ static const struct bind_field track_fields[] = {
 static const struct bind_struct track_type = {
     .name = "track", .size = sizeof(struct manifest_track), .fields = track_fields};
 
+static const struct bind_field thumbnail_fields[] = {
+    BIND(struct manifest_thumbnail, index, BIND_INT64, .is_required = true),
+    BIND(struct manifest_thumbnail, start, BIND_INT64, .is_required = true),
+    BIND(struct manifest_thumbnail, bytes, BIND_INT64, .is_required = true),
+    BIND(struct manifest_thumbnail, name, BIND_STRING, .is_required = true),
+    {0},
+};
+static const struct bind_struct thumbnail_type = {
+    .name = "thumbnail", .size = sizeof(struct manifest_thumbnail), .fields = thumbnail_fields};
+
 static const struct bind_field manifest_fields[] = {
     BIND(struct manifest, chunk, BIND_INT64, .is_required = true),
     BIND_LIST(struct manifest, tracks, n_tracks, track_type),
+    BIND_LIST(struct manifest, thumbnails, n_thumbnails, thumbnail_type),
     BIND(struct manifest, frames_decoded, BIND_INT64),
     BIND(struct manifest, frames_source, BIND_INT64),
     BIND(struct manifest, damaged, BIND_INT64),

@@ -25,7 +25,7 @@ void plan_timeline(const struct plan *plan, struct timeline *ret)
 
 /* The source was described by a session that parsed hostile bytes: its numbers must lie within what
  * the arithmetic holds exactly, and within what one job may cost. */
-enum { SEGMENTS_MAX = 1000000, FRAME_RATE_MAX = 1000000 };
+enum { SEGMENTS_MAX = 1000000, THUMBNAILS_MAX = 100000, FRAME_RATE_MAX = 1000000 };
 static const int64_t ticks_max = INT64_MAX / 8;
 
 static bool is_tick(int64_t t)
@@ -227,6 +227,8 @@ int plan_make(const struct profile *profile, const struct source *source,
         rc = check_profile(profile, source, e);
     if (rc == 0 && source->video && profile->n_renditions)
         rc = build_ladder(profile, source->video, allow_upscale, plan, e);
+    if (rc == 0 && plan->n_renditions && profile->thumbnails)
+        rc = build_thumbnails(profile, source->video, plan, e);
     if (rc == 0 && plan->n_renditions)
         rc = build_hdr(options->allow_hdr_as_is ? HDR_AS_IS : profile->hdr, source->video, plan, e);
     if (rc < 0)
@@ -242,6 +244,12 @@ int plan_make(const struct profile *profile, const struct source *source,
     if (plan->n_segments > SEGMENTS_MAX)
         return err_set(e, ERR_INPUT, "source: %lld segments are over the limit of %d",
                        (long long)plan->n_segments, SEGMENTS_MAX);
+    if (plan->thumbnails && rational_cmp(rational_div(source->duration, plan->thumbnails->every),
+                                         (struct rational){THUMBNAILS_MAX, 1}) > 0)
+        return err_set(
+            e, ERR_CONFIG,
+            "profile: a source this long would have more than %d thumbnails; raise every",
+            THUMBNAILS_MAX);
     add_source_notes(source, plan);
     *ret = take(plan);
     return 0;

@@ -31,6 +31,12 @@ struct plan_audio { /* one per audio track x audio rendition; one task each */
     bool is_default;
 };
 
+struct plan_thumbnails {
+    struct rational every; /* seconds */
+    int width, height;     /* even, square pixels, after rotation */
+    bool is_tonemapped;    /* of a ladder that stays HDR: only they become SDR */
+};
+
 struct plan {
     int segments; /* enum profile_segments */
     char *encoder, *preset, *pix_fmt;
@@ -43,12 +49,13 @@ struct plan {
     int64_t
         context; /* frames needed on each side of a chunk (deinterlacing, grids on VFR): 0, 1, 2 */
     bool is_hdr_as_is, is_tonemapped; /* of an HDR source one of them */
-    int peak_nits;                    /* is_tonemapped: the source's, cd/m2 */
+    int peak_nits;                    /* where anything is tone-mapped: the source's, cd/m2 */
     struct plan_rendition *renditions;
     size_t n_renditions;
     struct plan_audio *audio;
     size_t n_audio;
-    char **notes; /* "1080p left out: the source is 720p" */
+    struct plan_thumbnails *thumbnails; /* NULL: none */
+    char **notes;                       /* "1080p left out: the source is 720p" */
     size_t n_notes;
 };
 

@@ -38,6 +38,16 @@ static const struct bind_field audio_fields[] = {
 static const struct bind_struct audio_type = {
     .name = "audio rendition", .size = sizeof(struct plan_audio), .fields = audio_fields};
 
+static const struct bind_field thumbnails_fields[] = {
+    BIND(struct plan_thumbnails, every, BIND_RATIONAL, .is_required = true),
+    BIND(struct plan_thumbnails, width, BIND_INT, .is_required = true, .min = 2, .max = INT32_MAX),
+    BIND(struct plan_thumbnails, height, BIND_INT, .is_required = true, .min = 2, .max = INT32_MAX),
+    BIND(struct plan_thumbnails, is_tonemapped, BIND_BOOL),
+    {0},
+};
+static const struct bind_struct thumbnails_type = {
+    .name = "thumbnails", .size = sizeof(struct plan_thumbnails), .fields = thumbnails_fields};
+
 static const struct bind_field plan_fields[] = {
     BIND(struct plan, segments, BIND_ENUM, .names = segments_names),
     BIND(struct plan, encoder, BIND_STRING),
@@ -59,6 +69,7 @@ static const struct bind_field plan_fields[] = {
     BIND(struct plan, peak_nits, BIND_INT),
     BIND_LIST(struct plan, renditions, n_renditions, rendition_type),
     BIND_LIST(struct plan, audio, n_audio, audio_type),
+    BIND_SUB(struct plan, thumbnails, thumbnails_type),
     BIND(struct plan, notes, BIND_STRINGS, .count_offset = offsetof(struct plan, n_notes)),
     {0},
 };

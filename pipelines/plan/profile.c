@@ -15,7 +15,15 @@
 #include "common/embed.h"
 #include "common/strbuf.h"
 
-enum { RENDITIONS_MAX = 32, AUDIO_MAX = 8, PIXELS_SIDE_MAX = 16384, SECONDS_MAX = 60 };
+enum {
+    RENDITIONS_MAX = 32,
+    AUDIO_MAX = 8,
+    PIXELS_SIDE_MAX = 16384,
+    SECONDS_MAX = 60,
+    THUMBNAIL_SECONDS_MAX = 3600,
+    THUMBNAIL_HEIGHT_MIN = 16,
+    THUMBNAIL_HEIGHT_MAX = 1080,
+};
 
 static const char *const deinterlace_names[] = {"auto", "off", NULL};
 static const char *const hdr_names[] = {"tonemap", "as-is", "refuse", NULL};
@@ -77,6 +85,27 @@ static const char *check_audio(const void *object, const char **ret_key)
     return NAME_RULE;
 }
 
+static const char *check_thumbnails(const void *object, const char **ret_key)
+{
+    const struct profile_thumbnails *t = object;
+    struct rational least = {1, 1}, most = {THUMBNAIL_SECONDS_MAX, 1};
+    if (rational_cmp(t->every, least) >= 0 && rational_cmp(t->every, most) <= 0)
+        return NULL;
+    *ret_key = "every";
+    return "expected 1 to 3600 seconds";
+}
+
+/* Whether a rendition is named like the folder of thumbnails. */
+static bool is_thumbnails_taken(const struct profile *p)
+{
+    bool is_taken = false;
+    for (size_t i = 0; p->thumbnails && i < p->n_renditions; i++)
+        is_taken |= p->renditions[i].name && !strcmp(p->renditions[i].name, THUMBNAILS_FOLDER);
+    for (size_t i = 0; p->thumbnails && i < p->n_audio; i++)
+        is_taken |= p->audio[i].name && !strcmp(p->audio[i].name, THUMBNAILS_FOLDER);
+    return is_taken;
+}
+
 static const char *check_profile(const void *object, const char **ret_key)
 {
     const struct profile *p = object;
@@ -92,6 +121,9 @@ static const char *check_profile(const void *object, const char **ret_key)
         {ratio.den != 1 || ratio.num < 1, "segment", "expected a whole multiple of gop"},
         {!p->n_renditions && !p->n_audio, "renditions", "expected a rendition or an audio entry"},
         {p->n_renditions && !p->encoder, "encoder", "expected an encoder for the renditions"},
+        {p->thumbnails && !p->n_renditions, "thumbnails", "expected renditions to go with them"},
+        {is_thumbnails_taken(p), "thumbnails",
+         "expected no rendition of the name " THUMBNAILS_FOLDER ", which is their folder"},
     };
     const char *fault = first_broken(rules, sizeof rules / sizeof *rules, ret_key);
     *ret_key = fault ? *ret_key : "renditions";
@@ -151,6 +183,19 @@ static const struct bind_struct audio_type = {.name = "audio rendition",
                                               .fields = audio_fields,
                                               .check = check_audio};
 
+static const struct bind_field thumbnails_fields[] = {
+    BIND(struct profile_thumbnails, every, BIND_RATIONAL, .fallback = "10",
+         .help = "seconds from one thumbnail to the next"),
+    BIND(struct profile_thumbnails, height, BIND_INT, .fallback = "144",
+         .min = THUMBNAIL_HEIGHT_MIN, .max = THUMBNAIL_HEIGHT_MAX,
+         .help = "of each, the width of vertical video; at most the source's"),
+    {0},
+};
+static const struct bind_struct thumbnails_type = {.name = "thumbnails entry",
+                                                   .size = sizeof(struct profile_thumbnails),
+                                                   .fields = thumbnails_fields,
+                                                   .check = check_thumbnails};
+
 static const struct bind_field profile_fields[] = {
     BIND(struct profile, name, BIND_STRING, .help = "default: the file's name"),
     BIND(struct profile, description, BIND_STRING, .help = "one line for people"),
@@ -178,6 +223,10 @@ static const struct bind_field profile_fields[] = {
               .help = "the ladder"),
     BIND_LIST(struct profile, audio, n_audio, audio_type, .max = AUDIO_MAX,
               .help = "audio renditions, each made of every audio track"),
+    BIND_SUB(struct profile, thumbnails, thumbnails_type,
+             .help =
+                 "small pictures for the player's seek bar, and a WebVTT track that lists them; "
+                 "absent: none"),
     {0},
 };
 const struct bind_struct profile_type = {.name = "profile",

@@ -5,6 +5,9 @@
 #pragma once
 #include "common/bind.h"
 
+/* In the job's output, beside the renditions. */
+#define THUMBNAILS_FOLDER "thumbnails"
+
 enum profile_deinterlace { DEINTERLACE_AUTO, DEINTERLACE_OFF };
 enum profile_segments { SEGMENTS_FMP4, SEGMENTS_TS };
 enum profile_hdr { HDR_TONEMAP, HDR_AS_IS, HDR_REFUSE };
@@ -30,6 +33,11 @@ struct profile_audio {
     int sample_rate; /* 0: as the source, brought to what the encoder takes */
 };
 
+struct profile_thumbnails {
+    struct rational every; /* seconds */
+    int height;            /* the short side; never more than the source has */
+};
+
 struct profile {
     char *name, *description;
     char *encoder; /* libav's encoder name for the whole ladder: libx264, libx265, libsvtav1,
@@ -47,6 +55,7 @@ struct profile {
     size_t n_renditions;
     struct profile_audio *audio;
     size_t n_audio;
+    struct profile_thumbnails *thumbnails; /* NULL: none are made */
 };
 
 extern const struct bind_struct profile_type;

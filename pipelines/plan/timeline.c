@@ -125,6 +125,16 @@ int64_t timeline_segment_start(const struct timeline *tl, int64_t k)
     return first_tick(tl, step_start(tl, k, tl->segment));
 }
 
+int64_t timeline_step(const struct timeline *tl, int64_t t, struct rational every)
+{
+    return floor_of(scaled(snapped(tl, t), inverse(every)));
+}
+
+int64_t timeline_step_start(const struct timeline *tl, int64_t k, struct rational every)
+{
+    return first_tick(tl, times(k, every));
+}
+
 int64_t timeline_audio_packet(struct rational segment, int sample_rate, int64_t start,
                               int packet_samples, int64_t k)
 {

@@ -45,6 +45,12 @@ int64_t timeline_grid_tick(const struct timeline *tl, int64_t t, struct rational
  * segment ≥ k exactly when t ≥ this). */
 int64_t timeline_segment_start(const struct timeline *tl, int64_t k);
 
+/* Thumbnails lie on a grid of their own, every k*`every` seconds from the origin, and are source
+ * frames whatever the renditions show. The step k that the frame at t lies in, and the least tick
+ * that lies in step k or a later one. */
+int64_t timeline_step(const struct timeline *tl, int64_t t, struct rational every);
+int64_t timeline_step_start(const struct timeline *tl, int64_t k, struct rational every);
+
 /* Audio: position of the first packet of segment k when packets of `packet_samples` samples follow
  * each other from sample `start` (in samples from the origin): index of the first packet whose
  * start ≥ k*D. Packet p starts at start + p*packet_samples. Never negative. */

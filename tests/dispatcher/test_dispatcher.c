@@ -134,6 +134,8 @@ static void submit(struct farm *f, const char *id, double chunk_s)
     struct plan_options options = {.chunk_seconds = chunk_s, .segments = -1};
     if (profile_load("h264-fast", &profile, &e) < 0)
         fail_msg("%s", e.msg);
+    profile->thumbnails = xcalloc(1, sizeof *profile->thumbnails);
+    *profile->thumbnails = (struct profile_thumbnails){.every = {10, 1}, .height = 90};
     cleanup(free_ptr) char *profile_text = bind_dump(&profile_type, profile);
     cleanup(free_ptr) char *options_text = bind_dump(&plan_options_type, &options);
     cleanup(free_ptr) char *ret_id = NULL;
@@ -222,6 +224,25 @@ static void fill_video(struct manifest_track *t, const struct plan *plan,
     }
 }
 
+/* Those of the times 0, 10, 20, 30 and 40 s that begin within the chunk. */
+static void fill_thumbnails(struct manifest *m, const struct plan *plan,
+                            const struct plan_chunk *chunk)
+{
+    struct timeline tl;
+    plan_timeline(plan, &tl);
+    for (int64_t at = 0; at < FRAMES * TICKS; at += 10 * FPS * TICKS) {
+        int64_t k = timeline_segment(&tl, at), index = at / (10 * FPS * TICKS);
+        if (k < chunk->first_segment || k >= chunk->end_segment)
+            continue;
+        m->thumbnails = xrealloc_array(m->thumbnails, m->n_thumbnails + 1, sizeof *m->thumbnails);
+        m->thumbnails[m->n_thumbnails++] =
+            (struct manifest_thumbnail){.index = index,
+                                        .start = at,
+                                        .bytes = 50,
+                                        .name = xasprintf("%06" PRId64 "-abcd.jpg", index)};
+    }
+}
+
 static void fill_audio(struct manifest_track *t, const struct plan *plan,
                        const struct plan_audio *a)
 {
@@ -277,6 +298,7 @@ static struct manifest *manifest_for(const struct lease *l, const struct plan *p
     m->chunk = chunk->index;
     for (size_t i = 0; i < m->n_tracks; i++)
         fill_video(&m->tracks[i], plan, &plan->renditions[i], chunk);
+    fill_thumbnails(m, plan, chunk);
     m->frames_source = m->tracks[0].frames;
     m->frames_decoded = m->tracks[0].frames + 5;
     bind_free(&plan_chunk_type, &chunk);
@@ -394,6 +416,11 @@ static void check_report(const struct job *job, const struct plan *plan, int n_c
     }
     assert_int_equal(r->renditions[plan->n_renditions].kind, REPORT_AUDIO);
     assert_string_equal(r->renditions[plan->n_renditions].language, "deu");
+    int64_t bytes = 5 * 50;
+    for (size_t i = 0; i < r->n_renditions; i++)
+        bytes += r->renditions[i].bytes;
+    assert_int_equal(r->thumbnails, 5);
+    assert_int_equal(r->bytes, bytes);
     bind_free(&report_type, &r);
 }
 
@@ -414,6 +441,14 @@ static void check_playlists(struct farm *f, const struct plan *plan)
     }
 }
 
+static void check_thumbnails(struct farm *f)
+{
+    cleanup(free_ptr) char *text = read_output(f, "thumbnails/thumbnails.vtt");
+    assert_non_null(text);
+    assert_int_equal(count(text, " --> "), 5);
+    assert_non_null(strstr(text, "00:00:40.000 --> 00:00:45.280\n000004-abcd.jpg\n"));
+}
+
 static void plan_and_publish(void **state)
 {
     struct farm *f = *state;
@@ -431,6 +466,7 @@ static void plan_and_publish(void **state)
     assert_int_equal(plan->n_audio, 1);
     check_report(job, plan, f->n_chunks);
     check_playlists(f, plan);
+    check_thumbnails(f);
     bind_free(&plan_type, &plan);
 }
 
@@ -466,6 +502,11 @@ static void spoil_order(struct manifest *m)
     m->chunk = 2;
 }
 
+static void spoil_thumbnails(struct manifest *m)
+{
+    m->thumbnails[0].index = 0; /* the chunk before has it */
+}
+
 static void spoil_name(struct manifest *m)
 {
     free(m->tracks[0].rendition);
@@ -476,7 +517,7 @@ static void spoilt_manifests(void **state)
 {
     struct farm *f = *state;
     static void (*const spoils[])(struct manifest * m) = {spoil_parameters, spoil_join, spoil_order,
-                                                          spoil_name};
+                                                          spoil_name, spoil_thumbnails};
     for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
         struct err e = {0};
         cleanup(lease_free) struct lease *l = reach_publish(f, spoils[i]);
@@ -498,6 +539,21 @@ static void cancelled_before_publish(void **state)
     assert_int_equal(queue_cancel(f->q, "job", &e), 1);
     int r = dispatcher_publish(f->q, l, &e);
     assert_true(r == LEASE_CANCELLED || r == LEASE_LOST);
+    cleanup(free_ptr) char *master = read_output(f, "master.m3u8");
+    assert_null(master);
+}
+
+/* A master is the last thing: where the track of thumbnails cannot be written, there is none. */
+static void thumbnails_before_master(void **state)
+{
+    struct farm *f = *state;
+    struct err e = {0};
+    cleanup(free_ptr) char *folder = xasprintf("%s/thumbnails", f->output);
+    cleanup(close_file) FILE *in_the_way = fopen(folder, "w");
+    assert_non_null(in_the_way);
+    cleanup(lease_free) struct lease *l = reach_publish(f, NULL);
+    assert_true(dispatcher_publish(f->q, l, &e) < 0);
+    assert_non_null(strstr(e.msg, "thumbnails"));
     cleanup(free_ptr) char *master = read_output(f, "master.m3u8");
     assert_null(master);
 }
@@ -608,6 +664,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(publish_again, setup, teardown),
         cmocka_unit_test_setup_teardown(spoilt_manifests, setup, teardown),
         cmocka_unit_test_setup_teardown(cancelled_before_publish, setup, teardown),
+        cmocka_unit_test_setup_teardown(thumbnails_before_master, setup, teardown),
         cmocka_unit_test_setup_teardown(audio_only, setup, teardown),
         cmocka_unit_test_setup_teardown(refused_source, setup, teardown),
         cmocka_unit_test_setup_teardown(dispatcher_serves, setup, teardown),

@@ -15,6 +15,10 @@ counter() { # NAME: summed over the processes
     jq -s "map(.counters.$1 // 0) | add" stats.*
 }
 
+needs_kernels() {
+    grep -aq '[.]visible [.]entry tonemap' "$TRANSCODE" || skip "the program was built without a CUDA compiler"
+}
+
 # Every chunking of every clip; each source frame decoded once for three renditions.
 exact() {
     DEVICE=cuda:0 simulated timeout 500 "$build/tests/test_exact" >log 2>&1 ||
@@ -23,6 +27,15 @@ exact() {
     equal "bytes from the device" 0 "$(counter dtoh_bytes)"
     equal "objects left" 0 "$(jq -s '[.[].live | to_entries[].value] | add' stats.*)"
     [ "$(counter frames_encoded)" -gt "$(counter frames_decoded)" ] || fail "a frame was decoded for each rendition"
+}
+
+# The pictures are the CPU's to the byte, and each comes down once: asserted in there.
+thumbnails() {
+    needs_kernels
+    DEVICE=cuda:0 simulated timeout 200 "$build/tests/test_thumbnails" >log 2>&1 ||
+        fail "$(grep -E 'ERROR|FAILED' log | head -n 3)"
+    equal "objects left" 0 "$(jq -s '[.[].live | to_entries[].value] | add' stats.*)"
+    [ "$(counter dtoh_bytes)" -gt 0 ] || fail "nothing came down"
 }
 
 durations() { # DIR
@@ -48,9 +61,7 @@ same_timing() {
 
 # HDR becomes SDR by the same kernel on both devices.
 tonemapped() { # PIXEL-FORMAT
-    if ! grep -aq '[.]visible [.]entry tonemap' "$TRANSCODE"; then
-        skip "the program was built without a CUDA compiler"
-    fi
+    needs_kernels
     clip in.mp4 2 -pix_fmt "$1" -c:v libx265 -x265-params log-level=error -color_primaries bt2020 \
         -color_trc smpte2084 -colorspace bt2020nc -tag:v hvc1
     run in.mp4
@@ -77,6 +88,7 @@ no_driver() {
 
 check "exact at every chunking, nothing over the bus" exact
 check "a chunk has its bytes whatever came before" warm
+check "thumbnails" thumbnails
 check "the same timing as on the CPU" same_timing
 check "HDR to SDR" tonemapped yuv420p10le
 check "HDR of 8 bits to SDR" tonemapped yuv420p

@@ -70,7 +70,7 @@ gone() { # PID...: nothing of it is left within 5 s
 }
 
 # What no way of cutting may change: playlists but for the hashes in names, the times and keyframes of
-# all frames, and the audio, which is not cut at all, to the byte.
+# all frames, and to the byte the audio and the thumbnails, which are not cut at all.
 shape() { # DIR
     local list
     for list in master.m3u8 high/index.m3u8 low/index.m3u8; do
@@ -79,7 +79,7 @@ shape() { # DIR
     for list in high low; do
         ffprobe -v error -show_entries packet=pts,flags -of csv=p=0 "$1/$list/index.m3u8" | sort -n
     done
-    (cd "$1/audio" && sha256sum -- *)
+    (cd "$1" && sha256sum -- audio/* thumbnails/*)
 }
 
 cut_otherwise() { # ARG...

@@ -505,9 +505,9 @@ static void test_thumbnails(void **state)
     static const enum AVPixelFormat formats[] = {AV_PIX_FMT_YUV420P, AV_PIX_FMT_NV12,
                                                  AV_PIX_FMT_YUV420P10, AV_PIX_FMT_P010};
     static const int sizes[][4] = {
-        {64, 36, 16, 9}, {37, 23, 10, 7}, {20, 20, 20, 20}, {9, 9, 1, 1}};
+        {64, 36, 16, 9}, {37, 23, 10, 7}, {20, 20, 20, 20}, {9, 9, 1, 1}, {9, 7, 12, 20}};
     for (size_t k = 0; k < 4; k++)
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             struct err e;
             cleanup(av_frame_free) AVFrame *in = frame_new(formats[k], sizes[i][0], sizes[i][1]);
             cleanup(av_frame_free) AVFrame *out = NULL;
@@ -528,8 +528,8 @@ static void test_thumbnails(void **state)
         }
     struct err e;
     AVFrame *none = NULL;
-    cleanup(av_frame_free) AVFrame *small = frame_new(AV_PIX_FMT_YUV420P, 16, 16);
-    assert_int_equal(thumbnail_frame(small, 32, 8, &none, &e), -ERR_BUG);
+    cleanup(av_frame_free) AVFrame *other = frame_new(AV_PIX_FMT_YUV422P, 16, 16);
+    assert_int_equal(thumbnail_frame(other, 8, 8, &none, &e), -ERR_BUG);
     assert_null(none);
 }
 
@@ -601,7 +601,8 @@ static int run_chunk(struct opened *o, const struct source *source, const struct
     struct warm warm = {0};
     struct device *device = NULL;
     ok(device_open("cpu", &device, &e), &e);
-    ok(video_chunk_run(&warm, o->in, &o->limits, device, source, plan, chunk, scratch, &events, &m, &e),
+    ok(video_chunk_run(&warm, o->in, &o->limits, device, source, plan, chunk, scratch, &events, &m,
+                       &e),
        &e);
     warm_clear(&warm);
     device_close(&device);

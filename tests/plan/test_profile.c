@@ -127,6 +127,17 @@ static void test_faults(void **state)
          "segment: expected 1 to 60"},
         {"{encoder: x, preset: fast, presett: slow, renditions: [{height: 720, crf: 20}]}",
          "presett"},
+        {"{encoder: x, renditions: [{height: 720, crf: 20}], thumbnails: {every: 0.5}}",
+         "thumbnails.every: expected 1 to 3600 seconds"},
+        {"{encoder: x, renditions: [{height: 720, crf: 20}], thumbnails: {every: 2h}}",
+         "thumbnails.every"},
+        {"{encoder: x, renditions: [{height: 720, crf: 20}], thumbnails: {height: 8}}",
+         "thumbnails.height"},
+        {"{encoder: x, renditions: [{height: 720, crf: 20}], thumbnails: {width: 160}}",
+         "thumbnails.width"},
+        {"{audio: [{bitrate: 96k}], thumbnails: {}}", "thumbnails: expected renditions"},
+        {"{encoder: x, renditions: [{name: thumbnails, height: 720, crf: 20}], thumbnails: {}}",
+         "thumbnails: expected no rendition of the name thumbnails"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct profile *p = NULL;

@@ -173,11 +173,9 @@ NVENCSTATUS nvEncEncodePicture(void *encoder, NV_ENC_PIC_PARAMS *params)
 {
     struct nvenc_session *s;
     const char *why = NULL;
-    NVENCSTATUS status = nvenc_enter(__func__, SIM_WORK, encoder, &s);
+    NVENCSTATUS status = nvenc_enter_ready(__func__, SIM_WORK, encoder, &s);
     if (status)
         return status;
-    if (!s->is_initialised)
-        return nvenc_leave(s, NV_ENC_ERR_ENCODER_NOT_INITIALIZED, NULL);
     if (params->encodePicFlags & NV_ENC_PIC_FLAG_EOS)
         return drain(s) ? nvenc_leave(s, NV_ENC_SUCCESS, NULL)
                         : nvenc_leave(s, NV_ENC_ERR_GENERIC, "the coder failed");
@@ -235,11 +233,9 @@ NVENCSTATUS nvEncUnlockBitstream(void *encoder, NV_ENC_OUTPUT_PTR buffer)
 NVENCSTATUS nvEncCreateBitstreamBuffer(void *encoder, NV_ENC_CREATE_BITSTREAM_BUFFER *params)
 {
     struct nvenc_session *s;
-    NVENCSTATUS status = nvenc_enter(__func__, SIM_WORK, encoder, &s);
+    NVENCSTATUS status = nvenc_enter_ready(__func__, SIM_WORK, encoder, &s);
     if (status)
         return status;
-    if (!s->is_initialised)
-        return nvenc_leave(s, NV_ENC_ERR_ENCODER_NOT_INITIALIZED, NULL);
     struct nvenc_output *out = calloc(1, sizeof *out);
     if (!out)
         return nvenc_leave(s, NV_ENC_ERR_OUT_OF_MEMORY, "no memory for a bitstream buffer");
@@ -343,11 +339,9 @@ NVENCSTATUS nvEncReconfigureEncoder(void *encoder, NV_ENC_RECONFIGURE_PARAMS *pa
     struct nvenc_session *s;
     struct nvenc_settings next;
     const char *why;
-    NVENCSTATUS status = nvenc_enter(__func__, SIM_WORK, encoder, &s);
+    NVENCSTATUS status = nvenc_enter_ready(__func__, SIM_WORK, encoder, &s);
     if (status)
         return status;
-    if (!s->is_initialised)
-        return nvenc_leave(s, NV_ENC_ERR_ENCODER_NOT_INITIALIZED, NULL);
     NV_ENC_CONFIG *client = params->reInitEncodeParams.encodeConfig;
     if (!client)
         params->reInitEncodeParams.encodeConfig = &s->config;
@@ -373,11 +367,9 @@ NVENCSTATUS nvEncReconfigureEncoder(void *encoder, NV_ENC_RECONFIGURE_PARAMS *pa
 NVENCSTATUS nvEncGetSequenceParams(void *encoder, NV_ENC_SEQUENCE_PARAM_PAYLOAD *payload)
 {
     struct nvenc_session *s;
-    NVENCSTATUS status = nvenc_enter(__func__, SIM_ASK, encoder, &s);
+    NVENCSTATUS status = nvenc_enter_ready(__func__, SIM_ASK, encoder, &s);
     if (status)
         return status;
-    if (!s->is_initialised)
-        return nvenc_leave(s, NV_ENC_ERR_ENCODER_NOT_INITIALIZED, NULL);
     if (!open_coder(s))
         return nvenc_leave(s, NV_ENC_ERR_GENERIC, "the coder failed");
     size_t size = s->coder->headers(s->coding, payload->spsppsBuffer, payload->inBufferSize);

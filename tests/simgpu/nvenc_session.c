@@ -34,6 +34,15 @@ NVENCSTATUS nvenc_enter(const char *function, enum sim_call_class class, void *e
     return *ret ? NV_ENC_SUCCESS : NV_ENC_ERR_INVALID_ENCODERDEVICE;
 }
 
+NVENCSTATUS nvenc_enter_ready(const char *function, enum sim_call_class class, void *encoder,
+                              struct nvenc_session **ret)
+{
+    NVENCSTATUS status = nvenc_enter(function, class, encoder, ret);
+    if (!status && !(*ret)->is_initialised)
+        return nvenc_leave(*ret, NV_ENC_ERR_ENCODER_NOT_INITIALIZED, NULL);
+    return status;
+}
+
 NVENCSTATUS nvenc_leave(struct nvenc_session *s, NVENCSTATUS status, const char *reason)
 {
     if (reason)

@@ -84,6 +84,10 @@ struct nvenc_session {
 NVENCSTATUS nvenc_enter(const char *function, enum sim_call_class class, void *encoder,
                         struct nvenc_session **ret);
 
+/* The same for what only an initialised encoder does. */
+NVENCSTATUS nvenc_enter_ready(const char *function, enum sim_call_class class, void *encoder,
+                              struct nvenc_session **ret);
+
 /* Ends a call: unlocks and returns the status; a reason, unless it is NULL, is what
  * nvEncGetLastErrorString says. */
 NVENCSTATUS nvenc_leave(struct nvenc_session *s, NVENCSTATUS status, const char *reason);

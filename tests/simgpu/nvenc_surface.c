@@ -153,11 +153,9 @@ bool nvenc_surface_read(const struct nvenc_surface *in, int width, int height, i
 NVENCSTATUS nvEncCreateInputBuffer(void *encoder, NV_ENC_CREATE_INPUT_BUFFER *params)
 {
     struct nvenc_session *s;
-    NVENCSTATUS status = nvenc_enter(__func__, SIM_WORK, encoder, &s);
+    NVENCSTATUS status = nvenc_enter_ready(__func__, SIM_WORK, encoder, &s);
     if (status)
         return status;
-    if (!s->is_initialised)
-        return nvenc_leave(s, NV_ENC_ERR_ENCODER_NOT_INITIALIZED, NULL);
     struct nvenc_surface surface = {
         .format = params->bufferFmt, .width = (int)params->width, .height = (int)params->height};
     int sample = bytes_per_sample(surface.format);
@@ -220,11 +218,9 @@ NVENCSTATUS nvEncUnlockInputBuffer(void *encoder, NV_ENC_INPUT_PTR buffer)
 NVENCSTATUS nvEncRegisterResource(void *encoder, NV_ENC_REGISTER_RESOURCE *params)
 {
     struct nvenc_session *s;
-    NVENCSTATUS status = nvenc_enter(__func__, SIM_WORK, encoder, &s);
+    NVENCSTATUS status = nvenc_enter_ready(__func__, SIM_WORK, encoder, &s);
     if (status)
         return status;
-    if (!s->is_initialised)
-        return nvenc_leave(s, NV_ENC_ERR_ENCODER_NOT_INITIALIZED, NULL);
     struct nvenc_surface surface = {.format = params->bufferFormat,
                                     .width = (int)params->width,
                                     .height = (int)params->height,

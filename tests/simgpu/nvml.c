@@ -38,17 +38,21 @@ static nvmlReturn_t enter(const char *function)
     return users ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
 }
 
+struct device {
+    int index;
+    const struct sim_gpu *gpu;
+};
+
 /* The same for a call about a device, with what it is. */
-static nvmlReturn_t enter_device(const char *function, nvmlDevice_t device, int *ret_index,
-                                 const struct sim_gpu **ret_gpu)
+static nvmlReturn_t enter_device(const char *function, nvmlDevice_t device, struct device *ret)
 {
     nvmlReturn_t code = enter(function);
     if (code)
         return code;
-    *ret_index = (int)(device - handles);
-    if (device < handles || *ret_index >= sim_gpu_count())
+    ret->index = (int)(device - handles);
+    if (device < handles || ret->index >= sim_gpu_count())
         return NVML_ERROR_INVALID_ARGUMENT;
-    *ret_gpu = sim_gpu_get(*ret_index);
+    ret->gpu = sim_gpu_get(ret->index);
     return NVML_SUCCESS;
 }
 
@@ -62,21 +66,23 @@ static nvmlReturn_t answer(char *ret, unsigned room, const char *text)
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlInitWithFlags(unsigned flags)
+static nvmlReturn_t add_user(const char *function)
 {
-    (void)flags;
-    CUresult code = sim_call(__func__, SIM_ASK);
+    CUresult code = sim_call(function, SIM_ASK);
     if (!code)
         users++;
     return (nvmlReturn_t)code;
 }
 
+nvmlReturn_t nvmlInitWithFlags(unsigned flags)
+{
+    (void)flags;
+    return add_user(__func__);
+}
+
 nvmlReturn_t nvmlInit_v2(void)
 {
-    CUresult code = sim_call(__func__, SIM_ASK);
-    if (!code)
-        users++;
-    return (nvmlReturn_t)code;
+    return add_user(__func__);
 }
 
 nvmlReturn_t nvmlShutdown(void)
@@ -144,20 +150,22 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *ret, unsigned room)
     return code ? code : answer(ret, room, text);
 }
 
-nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *ret)
+static nvmlReturn_t give_cuda_version(const char *function, int *ret)
 {
-    nvmlReturn_t code = enter(__func__);
+    nvmlReturn_t code = enter(function);
     if (!code)
         *ret = sim_driver_version();
     return code;
 }
 
+nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *ret)
+{
+    return give_cuda_version(__func__, ret);
+}
+
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *ret)
 {
-    nvmlReturn_t code = enter(__func__);
-    if (!code)
-        *ret = sim_driver_version();
-    return code;
+    return give_cuda_version(__func__, ret);
 }
 
 static unsigned mps_server(void)
@@ -243,55 +251,51 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus_id, nvmlDevice_t *
     return NVML_ERROR_NOT_FOUND;
 }
 
+static nvmlReturn_t give_index(const char *function, nvmlDevice_t device, unsigned *ret)
+{
+    struct device d;
+    nvmlReturn_t code = enter_device(function, device, &d);
+    if (!code)
+        *ret = (unsigned)d.index;
+    return code;
+}
+
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned *ret)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
-    if (!code)
-        *ret = (unsigned)index;
-    return code;
+    return give_index(__func__, device, ret);
 }
 
 nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *ret)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
-    if (!code)
-        *ret = (unsigned)index;
-    return code;
+    return give_index(__func__, device, ret);
 }
 
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *ret, unsigned room)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
-    return code ? code : answer(ret, room, gpu->name);
+    struct device d;
+    nvmlReturn_t code = enter_device(__func__, device, &d);
+    return code ? code : answer(ret, room, d.gpu->name);
 }
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *ret, unsigned room)
 {
-    int index;
-    const struct sim_gpu *gpu;
+    struct device d;
     char text[NVML_DEVICE_UUID_V2_BUFFER_SIZE];
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    uuid_text(index, text);
+    uuid_text(d.index, text);
     return answer(ret, room, text);
 }
 
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *ret)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    struct device d;
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    *ret = (nvmlPciInfo_t){.pciDeviceId = gpu->pci_device_id};
-    sim_gpu_pci_bus_id(index, ret->busId);
+    *ret = (nvmlPciInfo_t){.pciDeviceId = d.gpu->pci_device_id};
+    sim_gpu_pci_bus_id(d.index, ret->busId);
     snprintf(ret->busIdLegacy, sizeof ret->busIdLegacy, "%.12s", ret->busId + 4);
     sscanf(ret->busId, "%x:%x:%x", &ret->domain, &ret->bus, &ret->device);
     return NVML_SUCCESS;
@@ -299,13 +303,12 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *ret)
 
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *ret_major, int *ret_minor)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    struct device d;
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    *ret_major = gpu->cc_major;
-    *ret_minor = gpu->cc_minor;
+    *ret_major = d.gpu->cc_major;
+    *ret_minor = d.gpu->cc_minor;
     return NVML_SUCCESS;
 }
 
@@ -317,13 +320,12 @@ static bool has_mig(const struct sim_gpu *gpu)
 
 nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *ret_now, unsigned *ret_pending)
 {
-    int index;
-    const struct sim_gpu *gpu;
+    struct device d;
     const char *mig = getenv("SIMGPU_MIG");
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    if (!has_mig(gpu))
+    if (!has_mig(d.gpu))
         return NVML_ERROR_NOT_SUPPORTED;
     *ret_now = mig && strcmp(mig, "1") == 0 ? NVML_DEVICE_MIG_ENABLE : NVML_DEVICE_MIG_DISABLE;
     *ret_pending = *ret_now;
@@ -332,13 +334,12 @@ nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *ret_now, unsign
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)
 {
-    int index;
-    const struct sim_gpu *gpu;
+    struct device d;
     int64_t used, total;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    sim_mem_usage(index, &used, &total);
+    sim_mem_usage(d.index, &used, &total);
     *ret = (nvmlMemory_t){.total = (unsigned long long)total,
                           .free = (unsigned long long)(total - used),
                           .used = (unsigned long long)used};
@@ -346,9 +347,14 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *ret)
 }
 
 /* The video clock follows the graphics clock at about 0.8 on all of the models. */
-static nvmlReturn_t clock_of(const struct sim_gpu *gpu, nvmlClockType_t type, unsigned *ret_mhz)
+static nvmlReturn_t give_clock(const char *function, nvmlDevice_t device, nvmlClockType_t type,
+                               unsigned *ret_mhz)
 {
-    unsigned mhz = (unsigned)gpu->clock_khz / 1000;
+    struct device d;
+    nvmlReturn_t code = enter_device(function, device, &d);
+    if (code)
+        return code;
+    unsigned mhz = (unsigned)d.gpu->clock_khz / 1000;
     switch (type) {
     case NVML_CLOCK_GRAPHICS:
     case NVML_CLOCK_SM:
@@ -364,52 +370,43 @@ static nvmlReturn_t clock_of(const struct sim_gpu *gpu, nvmlClockType_t type, un
 
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned *ret_mhz)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
-    return code ? code : clock_of(gpu, type, ret_mhz);
+    return give_clock(__func__, device, type, ret_mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type, unsigned *ret_mhz)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
-    return code ? code : clock_of(gpu, type, ret_mhz);
+    return give_clock(__func__, device, type, ret_mhz);
 }
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *ret)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    struct device d;
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (!code)
         *ret = (nvmlUtilization_t){0, 0};
     return code;
 }
 
-nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned *ret, unsigned *ret_us)
+static nvmlReturn_t give_utilisation(const char *function, nvmlDevice_t device,
+                                     enum sim_engine_kind engine, unsigned *ret, unsigned *ret_us)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    struct device d;
+    nvmlReturn_t code = enter_device(function, device, &d);
     if (code)
         return code;
-    *ret = (unsigned)sim_engine_utilisation(SIM_NVENC, index);
+    *ret = (unsigned)sim_engine_utilisation(engine, d.index);
     *ret_us = SAMPLING_US;
     return NVML_SUCCESS;
 }
 
+nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned *ret, unsigned *ret_us)
+{
+    return give_utilisation(__func__, device, SIM_NVENC, ret, ret_us);
+}
+
 nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned *ret, unsigned *ret_us)
 {
-    int index;
-    const struct sim_gpu *gpu;
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
-    if (code)
-        return code;
-    *ret = (unsigned)sim_engine_utilisation(SIM_NVDEC, index);
-    *ret_us = SAMPLING_US;
-    return NVML_SUCCESS;
+    return give_utilisation(__func__, device, SIM_NVDEC, ret, ret_us);
 }
 
 static nvmlEncoderSessionInfo_t session_info(const struct sim_process *p,
@@ -456,13 +453,12 @@ static nvmlReturn_t give_list(const void *all, unsigned n, size_t each, unsigned
 nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned *ret_sessions,
                                        unsigned *ret_fps, unsigned *ret_latency_us)
 {
-    int index;
-    const struct sim_gpu *gpu;
+    struct device d;
     nvmlEncoderSessionInfo_t all[SESSIONS_MAX];
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    unsigned n = list_sessions(index, all), fps = 0, latency = 0;
+    unsigned n = list_sessions(d.index, all), fps = 0, latency = 0;
     for (unsigned i = 0; i < n; i++) {
         fps += all[i].averageFps;
         latency += all[i].averageLatency;
@@ -476,13 +472,12 @@ nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned *ret_sessio
 nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t device, unsigned *count,
                                           nvmlEncoderSessionInfo_t *ret)
 {
-    int index;
-    const struct sim_gpu *gpu;
+    struct device d;
     nvmlEncoderSessionInfo_t all[SESSIONS_MAX];
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    unsigned n = list_sessions(index, all);
+    unsigned n = list_sessions(d.index, all);
     return give_list(all, n, sizeof all[0], count, ret);
 }
 
@@ -505,13 +500,12 @@ static unsigned list_processes(int device, nvmlProcessInfo_t ret[SIM_PROCESSES_M
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
                                                      nvmlProcessInfo_t *ret)
 {
-    int index;
-    const struct sim_gpu *gpu;
+    struct device d;
     nvmlProcessInfo_t all[SIM_PROCESSES_MAX];
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    unsigned n = list_processes(index, all);
+    unsigned n = list_processes(d.index, all);
     if (mps_server()) {
         n = 1;
         all[0] = (nvmlProcessInfo_t){mps_server(), 0, ~0U, ~0U};
@@ -522,12 +516,11 @@ nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsign
 nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count,
                                                         nvmlProcessInfo_t *ret)
 {
-    int index;
-    const struct sim_gpu *gpu;
+    struct device d;
     nvmlProcessInfo_t all[SIM_PROCESSES_MAX];
-    nvmlReturn_t code = enter_device(__func__, device, &index, &gpu);
+    nvmlReturn_t code = enter_device(__func__, device, &d);
     if (code)
         return code;
-    unsigned n = mps_server() ? list_processes(index, all) : 0;
+    unsigned n = mps_server() ? list_processes(d.index, all) : 0;
     return give_list(all, n, sizeof all[0], count, ret);
 }

@@ -65,6 +65,8 @@ static void test_paths(void **unused)
         {"v1080p/0001-abc.m4s", true},
         {"audio-96k-2-deu/init-09af.mp4", true},
         {"v/1.ts", true},
+        {"thumbnails/000012-09af.jpg", true},
+        {"thumbnails/thumbnails.vtt", false},
         {"v/.part", false},
         {"v/.m4s", false},
         {"", false},
