@@ -86,7 +86,7 @@ static int start(struct run *r, struct err *e)
     const char *level = r->options->common.log_level ? r->options->common.log_level
                         : r->options->is_quiet       ? "error"
                                                      : "warning";
-    struct queue_options options = {.retry_us = RETRY_US};
+    struct queue_options options = {.retry_us = RETRY_US, .wake_fd = process_signal_fd()};
     int rc;
     if ((rc = embedded_redis_start(r->state.redis, &r->redis, e)) < 0 ||
         (rc = queue_open(embedded_redis_url(r->redis), &options, &r->queue, e)) < 0 ||

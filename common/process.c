@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -182,9 +183,21 @@ int process_spawn(const struct process_spawn *spawn, pid_t *ret_pid, struct err 
                    child.path, strerror(code));
 }
 
+/* Sleeps until the process ends, or for so long; less where the kernel (before 5.3) or a sandbox
+ * has no descriptors of processes, so that the caller looks often. */
+static void sleep_with(int pid_fd, int64_t us)
+{
+    enum { LOOK_US = 5000 };
+    if (pid_fd < 0)
+        clock_sleep_us(us < LOOK_US ? us : LOOK_US);
+    else
+        poll(&(struct pollfd){.fd = pid_fd, .events = POLLIN}, 1, (int)(us / 1000) + 1);
+}
+
 int process_wait(pid_t pid, int64_t timeout_us, int *ret_status)
 {
-    int64_t start = clock_mono_us(), pause_us = 500;
+    int64_t start = clock_mono_us();
+    cleanup(close_fd) int pid_fd = -1;
     for (;;) {
         int status = 0;
         pid_t r = waitpid(pid, &status, timeout_us < 0 ? 0 : WNOHANG);
@@ -198,8 +211,9 @@ int process_wait(pid_t pid, int64_t timeout_us, int *ret_status)
         int64_t left = timeout_us - (clock_mono_us() - start);
         if (left <= 0)
             return 0;
-        pause_us = pause_us * 2 < 20000 ? pause_us * 2 : 20000;
-        clock_sleep_us(left < pause_us ? left : pause_us);
+        if (pid_fd < 0)
+            pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+        sleep_with(pid_fd, left);
     }
 }
 

@@ -36,6 +36,7 @@ test    procps              ps
 test    man-db              man
 test    jq                  jq
 full    clang               clang
+full    libclang-rt-dev
 full    clang-format        clang-format
 full    shellcheck          shellcheck
 full    time

@@ -11,7 +11,7 @@
 #include "dispatcher/task.h"
 
 enum {
-    WAIT_US = 500 * 1000,       /* blocked in a claim; also how late SIGTERM is seen */
+    WAIT_US = 1000 * 1000,      /* blocked in a claim, unless a signal comes */
     RETRY_US = 3 * 1000 * 1000, /* in a call, while the queue is away; the loop goes on anyway */
     REAP_EVERY_US = 1000 * 1000,
     REAP_MAX = 256,
@@ -79,7 +79,7 @@ int dispatcher_run(const struct dispatcher_options *options, struct err *e)
     cleanup(free_ptr) char *name = xasprintf("%s/%d/dispatcher", host, (int)getpid());
     process_title_set("dispatcher");
     process_signals_catch();
-    struct queue_options queue = {.retry_us = RETRY_US};
+    struct queue_options queue = {.retry_us = RETRY_US, .wake_fd = process_signal_fd()};
     int r = queue_open(options->redis_url, &queue, &q, e);
     int64_t reap_us = 0;
     for (unsigned failures = 0; r >= 0 && !process_signal_count();) {

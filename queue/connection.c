@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -33,7 +34,7 @@ struct connection {
     char *name;
     int64_t retry_us;
     redisContext *context; /* NULL: not connected */
-    int64_t timeout_us;    /* set on the socket */
+    int wake_fd;           /* -1: none */
 };
 
 /* Error replies that say something about the server, not about the call. */
@@ -73,7 +74,8 @@ void reply_free(redisReply **reply)
     *reply = NULL;
 }
 
-int connection_new(const char *url, int64_t retry_us, struct connection **ret, struct err *e)
+int connection_new(const char *url, int64_t retry_us, int wake_fd, struct connection **ret,
+                   struct err *e)
 {
     struct address address;
     int r = address_parse(url, &address, e);
@@ -86,6 +88,7 @@ int connection_new(const char *url, int64_t retry_us, struct connection **ret, s
     struct connection *c = xcalloc(1, sizeof *c);
     c->address = address;
     c->retry_us = retry_us;
+    c->wake_fd = wake_fd > 0 ? wake_fd : -1;
     c->name = xstrdup(url);
     log_redact(c->name);
     *ret = c;
@@ -143,23 +146,49 @@ static void sigpipe_restore(const sigset_t *before)
     errno = saved_errno;
 }
 
-/* One exchange on the open connection; drops it when it fails. */
-static int exchange(struct connection *c, const struct request *head, const struct request *tail,
-                    redisReply **ret, struct err *e)
+static int send_request(struct connection *c, const struct request *head,
+                        const struct request *tail)
 {
     char count[32];
     int n = snprintf(count, sizeof count, "*%zu\r\n", head->n + (tail ? tail->n : 0));
     sigset_t before;
     sigpipe_block(&before);
-    void *reply = NULL;
+    int is_sent = 0;
     int r = redisAppendFormattedCommand(c->context, count, (size_t)n);
     if (!r)
         r = redisAppendFormattedCommand(c->context, head->wire.s, head->wire.len);
     if (!r && tail && tail->n)
         r = redisAppendFormattedCommand(c->context, tail->wire.s, tail->wire.len);
+    while (!r && !is_sent)
+        r = redisBufferWrite(c->context, &is_sent);
+    sigpipe_restore(&before);
+    return r;
+}
+
+/* Waits while the command may block in the server. True: the caller is to wait no longer. */
+static bool is_woken(const struct connection *c, int64_t block_us)
+{
+    struct pollfd fds[] = {{.fd = c->context->fd, .events = POLLIN},
+                           {.fd = c->wake_fd, .events = POLLIN}};
+    int64_t deadline = clock_mono_us() + block_us, left;
+    while ((left = deadline - clock_mono_us()) > 0 && poll(fds, 2, (int)(left / 1000) + 1) < 0)
+        ; /* a signal */
+    return fds[1].revents && !fds[0].revents;
+}
+
+/* One exchange on the open connection; drops it when it fails, and when it is given up (*ret NULL):
+ * the reply would come to the next one. */
+static int exchange(struct connection *c, const struct request *head, const struct request *tail,
+                    int64_t block_us, redisReply **ret, struct err *e)
+{
+    void *reply = NULL;
+    int r = send_request(c, head, tail);
+    if (!r && block_us > 0 && is_woken(c, block_us)) {
+        disconnect(c);
+        return 0;
+    }
     if (!r)
         r = redisGetReply(c->context, &reply);
-    sigpipe_restore(&before);
     if (!r && reply) {
         *ret = reply;
         return 0;
@@ -173,7 +202,7 @@ static int exchange(struct connection *c, const struct request *head, const stru
 /* Turns an error reply into an error; NOSCRIPT is the caller's to handle. */
 static int examine(struct connection *c, redisReply **reply, struct err *e)
 {
-    if ((*reply)->type != REDIS_REPLY_ERROR || has_code((*reply)->str, "NOSCRIPT"))
+    if (!*reply || (*reply)->type != REDIS_REPLY_ERROR || has_code((*reply)->str, "NOSCRIPT"))
         return 0;
     enum err_kind kind = classify((*reply)->str);
     int r = err_set(e, kind, "%s", (*reply)->str);
@@ -187,7 +216,7 @@ static int examine(struct connection *c, redisReply **reply, struct err *e)
 static int greet(struct connection *c, const struct request *command, struct err *e)
 {
     cleanup(reply_free) redisReply *reply = NULL;
-    int r = exchange(c, command, NULL, &reply, e);
+    int r = exchange(c, command, NULL, 0, &reply, e);
     if (!r)
         r = examine(c, &reply, e);
     return r == -ERR_BUG ? err_set(e, ERR_CONFIG, "%s: check the queue's URL", e->msg) : r;
@@ -229,7 +258,6 @@ static int dial(struct connection *c, const struct address_host *to, int64_t lim
     fcntl(c->context->fd, F_SETFD, FD_CLOEXEC); /* never a session's */
     if (to)
         redisEnableKeepAlive(c->context);
-    c->timeout_us = ANSWER_US;
     redisSetTimeout(c->context, timeval_of(limit_us));
     return 0;
 }
@@ -244,7 +272,7 @@ static int ask_sentinel(struct connection *c, const struct address_host *sentine
     if (r < 0)
         return r;
     request_strings(&ask, "SENTINEL", "get-master-addr-by-name", c->address.service, NULL);
-    r = exchange(c, &ask, NULL, &reply, e);
+    r = exchange(c, &ask, NULL, 0, &reply, e);
     disconnect(c);
     if (r < 0)
         return r;
@@ -264,7 +292,7 @@ static int expect_master(struct connection *c, struct err *e)
     cleanup(request_free) struct request ask = {0};
     cleanup(reply_free) redisReply *reply = NULL;
     request_string(&ask, "ROLE");
-    int r = exchange(c, &ask, NULL, &reply, e);
+    int r = exchange(c, &ask, NULL, 0, &reply, e);
     if (!r)
         r = examine(c, &reply, e);
     if (r < 0)
@@ -318,11 +346,7 @@ static int call_once(struct connection *c, const struct request *head, const str
         if (r < 0)
             return r;
     }
-    if (c->timeout_us != ANSWER_US + block_us) {
-        c->timeout_us = ANSWER_US + block_us;
-        redisSetTimeout(c->context, timeval_of(c->timeout_us));
-    }
-    int r = exchange(c, head, tail, ret, e);
+    int r = exchange(c, head, tail, block_us, ret, e);
     return r < 0 ? r : examine(c, ret, e);
 }
 

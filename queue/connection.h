@@ -13,14 +13,17 @@
 
 struct connection;
 
-/* Parses the URL; connects with the first call. ERR_USAGE: not a URL of a queue. */
-int connection_new(const char *url, int64_t retry_us, struct connection **ret, struct err *e);
+/* Parses the URL; connects with the first call. ERR_USAGE: not a URL of a queue. wake_fd: while it
+ * is readable no call blocks in the server; 0: none. It stays the caller's. */
+int connection_new(const char *url, int64_t retry_us, int wake_fd, struct connection **ret,
+                   struct err *e);
 void connection_free(struct connection **c);
 const char *connection_name(const struct connection *c); /* the URL without secrets */
 
 /* Sends the command `head` + `tail` (tail may be NULL) and waits for the reply; block_us: how long
- * the command itself may block in the server. *ret is never an error, except NOSCRIPT. Returns 0,
- * -ERR_TRANSIENT, -ERR_CONFIG (not permitted), -ERR_BUG (any other error reply). */
+ * the command itself may block in the server. *ret is never an error, except NOSCRIPT, and NULL
+ * only where wake_fd cut a blocking call short. Returns 0, -ERR_TRANSIENT, -ERR_CONFIG (not
+ * permitted), -ERR_BUG (any other error reply). */
 int connection_call(struct connection *c, const struct request *head, const struct request *tail,
                     int64_t block_us, redisReply **ret, struct err *e);
 

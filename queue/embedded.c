@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/strbuf.h"
+#include "queue/connection.h"
 
 enum {
     SOCKET_PATH_MAX = 107, /* sun_path without its zero */
@@ -157,8 +158,17 @@ int embedded_redis_pid(const struct embedded_redis *r)
     return r->pid;
 }
 
-static void end_process(pid_t pid)
+/* Told by a command it ends at once; of a signal it hears with its next timer. */
+static void end_process(pid_t pid, const char *socket)
 {
+    redisContext *c = redisConnectUnixWithTimeout(socket, (struct timeval){1, 0});
+    if (c && !c->err) {
+        redisSetTimeout(c, (struct timeval){1, 0});
+        redisReply *refused = redisCommand(c, "SHUTDOWN");
+        reply_free(&refused);
+    }
+    if (c)
+        redisFree(c);
     kill(pid, SIGTERM);
     for (int64_t give_up = clock_mono_us() + STOP_US; clock_mono_us() < give_up;) {
         if (waitpid(pid, NULL, WNOHANG) != 0)
@@ -175,7 +185,7 @@ void embedded_redis_stop(struct embedded_redis **redis)
     if (!r)
         return;
     if (r->pid > 0)
-        end_process(r->pid);
+        end_process(r->pid, r->socket);
     if (r->socket)
         unlink(r->socket);
     if (r->folder)

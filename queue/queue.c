@@ -51,7 +51,7 @@ int queue_open(const char *url, const struct queue_options *options, struct queu
     q->scripts = script_set_new();
     int r = random_hex(q->client, sizeof q->client - 1, e);
     if (!r)
-        r = connection_new(url, q->options.retry_us, &q->connection, e);
+        r = connection_new(url, q->options.retry_us, q->options.wake_fd, &q->connection, e);
     if (!r)
         r = connection_check(q->connection, e);
     if (!r)
@@ -350,7 +350,8 @@ static int try_lease(struct queue *q, enum task_class class, const char *worker,
     return 0;
 }
 
-/* Sleeps until a task of the class may be ready: a token in the wake list, or us passed. */
+/* Sleeps until a task of the class may be ready: a token in the wake list, or us passed. 1: the
+ * caller's wake_fd ended it. */
 static int wait_wake(struct queue *q, enum task_class class, int64_t us, struct err *e)
 {
     if (us < 1000)
@@ -362,6 +363,8 @@ static int wait_wake(struct queue *q, enum task_class class, int64_t us, struct 
     cleanup(free_ptr) char *key = xasprintf("%s:wake:%s", QUEUE_PREFIX, class_names[class]);
     request_strings(&command, "BLPOP", key, timeout, NULL);
     int r = connection_call(q->connection, &command, NULL, us, &reply, e);
+    if (!r && !reply)
+        return 1;
     q->is_woken = !r && reply->type == REDIS_REPLY_ARRAY;
     return r;
 }
@@ -395,6 +398,8 @@ int queue_lease(struct queue *q, enum task_class class, const char *worker, int6
             break;
         wait = wait < left ? wait : left;
         r = wait_wake(q, class, wait < WAKE_US ? wait : WAKE_US, e);
+        if (r > 0)
+            return 0;
     }
     return r;
 }

@@ -35,6 +35,7 @@ struct queue_options { /* zero: the default */
     int64_t lease_us;
     int64_t retry_us; /* how long a call retries while Redis is away */
     int max_attempts; /* of the tasks of the jobs submitted here */
+    int wake_fd;      /* while it is readable, no call waits for a task or a change; the caller's */
 };
 
 /* url: see queue/address.h. */
@@ -65,7 +66,7 @@ enum lease_state { LEASE_HELD = 0, LEASE_LOST = 1, LEASE_CANCELLED = 2 };
 
 /* Claims the next task of the class, blocking up to wait_us (0: do not block). 1 and *ret, or 0:
  * none. Does a little of queue_reap's work in passing. Signals do not end the wait: callers that
- * must notice them ask for a second or less. */
+ * must notice them give a wake_fd. */
 int queue_lease(struct queue *q, enum task_class class, const char *worker, int64_t wait_us,
                 struct lease **ret, struct err *e);
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds and runs every test; the last line is "N passed, N failed, N skipped".
 #
-#     tests/run.sh                all of it: unit and shell tests, lints, clang, ASan+UBSan, TSan
+#     tests/run.sh                all of it: unit and shell tests, lints, ASan+UBSan by gcc, TSan by clang
 #     tests/run.sh --quick        one build, unit and shell tests, lints
 #     tests/run.sh --witnesses    installs chromium and npm too; a missing witness is a failure
 #     tests/run.sh [...] WORD...  only tests whose name holds one of the words
@@ -35,6 +35,8 @@ logs=$(mktemp -d "${TMPDIR:-/tmp}/transcode-run.XXXXXX")
 trap 'rm -rf "$logs"' EXIT
 export LC_ALL=C.UTF-8
 passed=0 failed=0 skipped=0
+# Fewer random histories where each step is slow.
+declare -A arguments=([asan.test_queue_history]=20)
 
 wanted() { # NAME
     [ ${#words[@]} -eq 0 ] && return 0
@@ -49,7 +51,7 @@ count() { # PASSED|FAILED|SKIPPED LOG
 }
 
 # Adds one finished program to the sum and shows what a person needs to see.
-tally() { # NAME LOG EXIT-CODE SECONDS
+tally() { # NAME LOG EXIT-CODE SECONDS CPU-SECONDS
     local p f s
     p=$(count PASSED "$2") f=$(count FAILED "$2") s=$(count SKIPPED "$2")
     case $3 in
@@ -58,7 +60,7 @@ tally() { # NAME LOG EXIT-CODE SECONDS
     *) [ "$f" -gt 0 ] || f=1 ;;
     esac
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-    printf '%-44s %4d passed %2d failed %2d skipped %5d s\n' "$1" "$p" "$f" "$s" "$4"
+    printf '%-44s %4d passed %2d failed %2d skipped %5d s %5d s CPU\n' "$1" "$p" "$f" "$s" "$4" "$5"
     [ "$s" -eq 0 ] || grep -E '^skipped: ' "$2" | sort | uniq -c | sed 's/^ */    /'
     [ "$f" -eq 0 ] && return
     if [ "$3" -eq 124 ] || [ "$3" -eq 137 ]; then echo "    killed: it ran past its limit"; fi
@@ -66,44 +68,76 @@ tally() { # NAME LOG EXIT-CODE SECONDS
 }
 
 run_one() { # DIR NAME COMMAND
-    local start=$SECONDS rc=0
-    timeout --kill-after=10 600 bash -c "$3" >"$1/$2.log" 2>&1 </dev/null || rc=$?
-    echo "$rc $((SECONDS - start))" >"$1/$2.rc"
+    local rc=0 TIMEFORMAT='%0R %0U %0S'
+    { time timeout --kill-after=10 600 bash -c "$3" >"$1/$2.log" 2>&1 </dev/null; } 2>"$1/$2.time" || rc=$?
+    echo "$rc $(cat "$1/$2.time")" >"$1/$2.rc"
 }
 
-# Runs tests from "NAME<tab>COMMAND" lines on stdin, one per core, each within 10 minutes.
+# What takes long, and about how many seconds: begun first, so that all cores are busy to the end. A
+# later line counts where two fit.
+weights='
+*                     1
+*test_exact           20
+*test_audio_track     20
+*test_queue_*         15
+lint.lint.headers     30
+*test_simgpu_decode   15
+*test_nvenc*          10
+*test_agent           60
+*cli.test_cli         50
+*hls.test_witness     80
+*e2e.test_*           60
+*test_queue_history   90
+*chaos.test_chaos     100
+'
+
+longest_first() { # of "NAME<tab>COMMAND" lines
+    local name command pattern seconds weight
+    while IFS=$'\t' read -r name command; do
+        while read -r pattern seconds; do
+            # shellcheck disable=SC2053
+            [[ -z $pattern || $name != $pattern ]] || weight=$seconds
+        done <<<"$weights"
+        printf '%d\t%s\t%s\n' "$weight" "$name" "$command"
+    done | sort -s -k 1,1nr | cut -f 2-
+}
+
+# Runs tests from "NAME<tab>COMMAND" lines on stdin, each within 10 minutes. One more at a time than
+# there are cores: many of them wait for time to pass.
 run_all() { # LABEL
-    local dir="$logs/$1" name command rc seconds
+    local dir="$logs/$1" name command rc real user system
     mkdir -p "$dir"
     while IFS=$'\t' read -r name command; do
-        while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do wait -n; done
+        while [ "$(jobs -rp | wc -l)" -gt "$cores" ]; do wait -n; done
         run_one "$dir" "$name" "$command" &
-    done
+    done < <(longest_first)
     wait
     for log in "$dir"/*.log; do
         [ -e "$log" ] || return 0
         name=$(basename "$log" .log)
-        read -r rc seconds <"$dir/$name.rc"
-        tally "$1: $name" "$log" "$rc" "$seconds"
+        read -r rc real user system <"$dir/$name.rc"
+        tally "${name/./: }" "$log" "$rc" "$real" $((user + system))
     done
 }
 
-unit_tests() { # BUILD-DIR [WRAPPER]
-    local program
-    for program in "$1"/tests/test_*; do
-        if [ -x "$program" ] && [ -f "$program" ] && wanted "$(basename "$program")"; then
-            printf '%s\t%s\n' "$(basename "$program")" "${2-} $PWD/$program"
+unit_tests() { # LABEL BUILD-DIR [WRAPPER]: "NAME<tab>COMMAND" lines
+    local program name
+    for program in "$2"/tests/test_*; do
+        name=$(basename "$program")
+        if [ -x "$program" ] && [ -f "$program" ] && wanted "$name"; then
+            printf '%s.%s\t%s\n' "$1" "$name" "${3-} $PWD/$program ${arguments[$1.$name]-}"
         fi
     done
 }
 
-shell_tests() { # PART...
-    local script name part
+shell_tests() { # LABEL WRAPPER PART...
+    local label=$1 wrapper=$2 script name part
+    shift 2
     for part in "$@"; do
         for script in "tests/$part"/*.sh; do
             [ -x "$script" ] || continue
-            name=$(basename "$(dirname "$script")").$(basename "$script" .sh)
-            ! wanted "$name" || printf '%s\t%s\n' "$name" "$script"
+            name=$part.$(basename "$script" .sh)
+            ! wanted "$name" || printf '%s.%s\t%s\n' "$label" "$name" "$wrapper $script"
         done
     done
 }
@@ -111,49 +145,60 @@ shell_tests() { # PART...
 # Builds one configuration; the build is a test of its own. A broken one is a failure and ends what
 # depends on it.
 build() { # DIR [CMAKE-ARG...]
-    local dir=$1 start=$SECONDS rc=0
+    local dir=$1
     shift
-    {
-        cmake -S . -B "$dir" -G Ninja -DWERROR=ON "$@" --log-level=WARNING &&
-            ninja -C "$dir" -j "$cores"
-    } >"$logs/$dir.log" 2>&1 || rc=$?
-    tally "build: $dir" "$logs/$dir.log" $rc $((SECONDS - start))
-    return $rc
+    run_one "$logs" "$dir" "cmake -S . -B $dir -G Ninja -DWERROR=ON $* --log-level=WARNING &&
+        ninja -C $dir -j $cores"
+    local rc real user system
+    read -r rc real user system <"$logs/$dir.rc"
+    tally "build: $dir" "$logs/$dir.log" "$rc" "$real" $((user + system))
+    return "$rc"
 }
 
 close() {
+    echo "$((SECONDS / 60)) min $((SECONDS % 60)) s in all, on $cores cores"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ] && exit 0
     exit 1
 }
 
-run_all lint < <(shell_tests lint)
 build build-test -DCMAKE_BUILD_TYPE=RelWithDebInfo || close
-export TRANSCODE=$PWD/build-test/transcode
-run_all unit < <(unit_tests build-test)
-run_all shell < <(shell_tests e2e hls cli media)
+plain="env TRANSCODE=$PWD/build-test/transcode"
+run_all plain < <(
+    shell_tests lint "$plain" lint
+    unit_tests unit build-test "$plain"
+    shell_tests shell "$plain" e2e hls cli media
+    $quick || shell_tests chaos "$plain" chaos
+)
 $quick && close
-run_all chaos < <(shell_tests chaos)
 
-build build-clang -DCMAKE_C_COMPILER=clang
-
+# The second one is built by clang, so that two compilers have seen all of the code.
 # Leaks count: LeakSanitizer is on with ASan. Allocation failure must look as it does without.
-if build build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DSANITIZE=address,undefined; then
-    export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
-    export UBSAN_OPTIONS=print_stacktrace=1
-    export TRANSCODE=$PWD/build-asan/transcode
-    run_all asan < <(unit_tests build-asan)
-    run_all asan-shell < <(shell_tests e2e cli)
-fi
+asan="env ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1"
+asan+=" TRANSCODE=$PWD/build-asan/transcode"
+sanitized=()
+! build build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 \
+    -DSANITIZE=address,undefined || sanitized+=(asan)
 
 # Threads: one an encoder, the agent's two, and what they share.
 threaded='exact|warm|agent|tonemap|log|err|process|lease_keeper|protocol'
 
 # ThreadSanitizer cannot map its shadow where a kernel randomises addresses with more than 28 bits:
 # setarch -R. Only our own code is instrumented, so reports about the inside of libav are left out.
-if build build-tsan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DSANITIZE=thread; then
-    export TSAN_OPTIONS=suppressions=$PWD/tests/tsan.txt:second_deadlock_stack=1
-    export TRANSCODE=$PWD/build-tsan/transcode
-    run_all tsan < <(unit_tests build-tsan "setarch -R" | grep -E "^test_($threaded)[[:blank:]]")
-fi
+tsan="setarch -R env TSAN_OPTIONS=suppressions=$PWD/tests/tsan.txt:second_deadlock_stack=1"
+tsan+=" TRANSCODE=$PWD/build-tsan/transcode"
+! build build-tsan -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 \
+    -DSANITIZE=thread || sanitized+=(tsan)
+
+run_all sanitized < <(
+    case " ${sanitized[*]} " in *" asan "*)
+        unit_tests asan build-asan "$asan"
+        shell_tests asan-shell "$asan" e2e cli
+        ;;
+    esac
+    case " ${sanitized[*]} " in *" tsan "*)
+        unit_tests tsan build-tsan "$tsan" | grep -E "^tsan\.test_($threaded)[[:blank:]]"
+        ;;
+    esac
+)
 close

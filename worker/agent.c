@@ -43,7 +43,7 @@ enum {
 struct agent {
     const struct agent_options *options;
     struct slot_options slot_options;
-    struct lease_keeper_limits keeper_limits;
+    struct lease_keeper_limits keeper_limits; /* the length of a lease is there, too */
     struct scratch *scratch;
     struct queue *queue;
     struct leaser *leaser;
@@ -572,7 +572,8 @@ static int cores(void)
 
 static int open_queue(struct agent *a, struct err *e)
 {
-    const struct queue_options options = {.lease_us = QUEUE_LEASE_US, .retry_us = CALL_RETRY_US};
+    const struct queue_options options = {.lease_us = a->keeper_limits.lease_us,
+                                          .retry_us = CALL_RETRY_US};
     int64_t until_us = clock_mono_us() + OPEN_US;
     int rc;
     for (unsigned i = 0;; i++) {
@@ -588,7 +589,7 @@ static int open_leaser(struct agent *a, struct err *e)
     char host[64] = "worker";
     gethostname(host, sizeof host - 1);
     cleanup(free_ptr) char *name = xasprintf("%s:%d", host, (int)getpid());
-    const struct leaser_options options = {a->options->redis_url, name, QUEUE_LEASE_US};
+    const struct leaser_options options = {a->options->redis_url, name, a->keeper_limits.lease_us};
     return leaser_start(&options, &a->leaser, e);
 }
 
@@ -627,6 +628,9 @@ static void close_all(struct agent *a)
         next = a->runs->next;
         run_free(&a->runs);
     }
+    for (int i = 0; i < a->n_slots; i++) /* all at once: the end of one takes a moment */
+        if (a->slots[i].process)
+            session_process_quit(a->slots[i].process);
     for (int i = 0; i < a->n_slots; i++)
         slot_close(&a->slots[i]);
     queue_close(&a->queue);
@@ -637,10 +641,11 @@ int agent_run(const struct agent_options *options, struct err *e)
 {
     struct agent *a = xcalloc(1, sizeof *a);
     double hang_s = options->hang_s > 0 ? options->hang_s : HANG_S;
+    int64_t lease_us = options->lease_s > 0 ? (int64_t)(options->lease_s * 1e6) : QUEUE_LEASE_US;
     a->options = options;
     a->slot_options =
         (struct slot_options){options->session_exe, options->device, &options->limits};
-    a->keeper_limits = (struct lease_keeper_limits){QUEUE_LEASE_US, (int64_t)(hang_s * 1e6),
+    a->keeper_limits = (struct lease_keeper_limits){lease_us, (int64_t)(hang_s * 1e6),
                                                     options->limits.max_task_s * 1000000};
     process_signals_catch();
     int rc = open_all(a, e);

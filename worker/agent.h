@@ -16,6 +16,7 @@ struct agent_options {
     int sessions;        /* 0: one a core */
     double grace_s;      /* SIGTERM: time for running tasks to finish; < 0: default 25 */
     struct limits limits;
+    double lease_s;          /* of a task, renewed after a third; 0: default 30 */
     double hang_s;           /* a session without progress for so long is killed; 0: default 60 */
     const char *session_exe; /* program that is run as `session`; NULL: this one */
 };

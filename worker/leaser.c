@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -11,7 +13,7 @@
 #include "worker/mailbox.h"
 
 enum {
-    LEASE_WAIT_US = 1000000, /* of one blocking call: also the longest wait for the thread */
+    LEASE_WAIT_US = 1000000, /* of one blocking call */
     RETRY_US = 500000,       /* for which a call retries by itself */
     PAUSE_US = 500000,       /* between calls while Redis is away, doubled up to */
     PAUSE_MAX_US = 5000000,
@@ -23,6 +25,7 @@ struct leaser {
     pthread_t thread;
     bool is_running;
     struct mailbox *out;
+    int stop_fd;            /* readable: a call that waits for a task returns */
     pthread_mutex_t lock;   /* guards what follows */
     pthread_cond_t changed; /* by the monotonic clock */
     int wanted;             /* counts a lease that is being asked for */
@@ -107,13 +110,7 @@ static void *run(void *arg)
 
 int leaser_start(const struct leaser_options *options, struct leaser **ret, struct err *e)
 {
-    struct queue_options queue_options = {.lease_us = options->lease_us, .retry_us = RETRY_US};
-    struct queue *queue = NULL;
-    int rc = queue_open(options->redis_url, &queue_options, &queue, e);
-    if (rc < 0)
-        return rc;
-    struct leaser *l = xcalloc(1, sizeof *l);
-    l->queue = queue;
+    cleanup(leaser_free) struct leaser *l = xcalloc(1, sizeof *l);
     l->worker = xstrdup(options->worker);
     l->out = mailbox_new();
     pthread_mutex_init(&l->lock, NULL);
@@ -122,12 +119,16 @@ int leaser_start(const struct leaser_options *options, struct leaser **ret, stru
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&l->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (pthread_create(&l->thread, NULL, run, l)) {
-        leaser_free(&l);
+    l->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const struct queue_options queue_options = {
+        .lease_us = options->lease_us, .retry_us = RETRY_US, .wake_fd = l->stop_fd};
+    int rc = queue_open(options->redis_url, &queue_options, &l->queue, e);
+    if (rc < 0)
+        return rc;
+    if (l->stop_fd < 0 || pthread_create(&l->thread, NULL, run, l))
         return err_set(e, ERR_RESOURCE, "cannot start the thread that leases tasks");
-    }
     l->is_running = true;
-    *ret = l;
+    *ret = take(l);
     return 0;
 }
 
@@ -139,6 +140,7 @@ void leaser_stop(struct leaser *l)
     l->is_stopped = true;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
+    eventfd_write(l->stop_fd, 1);
     pthread_join(l->thread, NULL);
     l->is_running = false;
 }
@@ -150,6 +152,7 @@ void leaser_free(struct leaser **l)
     leaser_stop(*l);
     mailbox_free(&(*l)->out, leaser_item_free);
     queue_close(&(*l)->queue);
+    close_fd(&(*l)->stop_fd);
     pthread_cond_destroy(&(*l)->changed);
     pthread_mutex_destroy(&(*l)->lock);
     free((*l)->worker);

@@ -222,11 +222,16 @@ const char *session_process_kill(struct session_process *p)
     return p->end;
 }
 
+void session_process_quit(struct session_process *p)
+{
+    channel_free(&p->channel); /* its end is as good as a word */
+}
+
 void session_process_free(struct session_process **p)
 {
     if (!*p)
         return;
-    channel_free(&(*p)->channel); /* its end is as good as a quit */
+    session_process_quit(*p);
     if ((*p)->pid && process_wait((*p)->pid, QUIT_WAIT_US, NULL) == 1)
         (*p)->pid = 0;
     session_process_kill(*p);

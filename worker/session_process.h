@@ -40,5 +40,6 @@ int session_process_pid(const struct session_process *p);
 const char *session_process_kill(struct session_process *p);
 void session_process_forget_log(struct session_process *p);            /* before a new task */
 const char *session_process_log_tail(const struct session_process *p); /* borrowed, may be "" */
+void session_process_quit(struct session_process *p); /* asks it to; only free may follow */
 /* Asks it to quit, and kills it when it does not within a moment. */
 void session_process_free(struct session_process **p);

@@ -10,8 +10,17 @@ encode() { # FFMPEG-ARG...: output options default to small and quick
     ffmpeg -nostdin -v error -y "$@" || fail "ffmpeg could not make the clip"
 }
 
-# A test card of so many seconds with a tone: 25 frames/s, GOPs of 1 s, B-frames.
+# A test card of so many seconds with a tone: 25 frames/s, GOPs of 1 s, B-frames. One that another case
+# had is not made again.
 clip() { # FILE SECONDS [FFMPEG-OUTPUT-ARG...]
+    local kept
+    kept=$scratch/clips/$(sha256sum <<<"${*:2}" | cut -c 1-16).${1##*.}
+    mkdir -p "$scratch/clips"
+    [ -e "$kept" ] || make_clip "$kept" "${@:2}"
+    cp "$kept" "$1"
+}
+
+make_clip() { # as clip
     encode -f lavfi -i "testsrc2=size=320x180:rate=25:duration=$2" \
         -f lavfi -i "sine=frequency=440:sample_rate=48000:duration=$2" \
         -c:v libx264 -preset ultrafast -bf 2 -g 25 -pix_fmt yuv420p -c:a aac "${@:3}" "$1"

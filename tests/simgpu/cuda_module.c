@@ -125,11 +125,13 @@ CUresult cuModuleUnload(CUmodule module)
     return CUDA_SUCCESS;
 }
 
-/* Where the parameter list of the entry of that name begins, or NULL. */
+/* Where the parameter list of the entry of that name begins, or NULL. Here and below by memmem:
+ * under AddressSanitizer each strstr costs the whole length of the text. */
 static const char *find_entry(const char *ptx, const char *name)
 {
     size_t length = strlen(name);
-    for (const char *at = strstr(ptx, ".entry"); at; at = strstr(at, ".entry")) {
+    const char *end = ptx + strlen(ptx);
+    for (const char *at = ptx; (at = memmem(at, (size_t)(end - at), ".entry", strlen(".entry")));) {
         at += strlen(".entry");
         at += strspn(at, " \t\n");
         if (strncmp(at, name, length) == 0 && strchr("( \t\n", at[length]))
@@ -149,8 +151,9 @@ static void read_signature(const char *list, char ret[PARAMS_MAX + 1])
                    {".u8", 'b'},  {".s8", 'b'},  {".align", 'S'}};
     int n = 0;
     const char *end = strchr(list, ')');
-    for (const char *at = strstr(list, ".param"); at && at < end && n < PARAMS_MAX;
-         at = strstr(at, ".param")) {
+    for (const char *at = list;
+         end && n < PARAMS_MAX &&
+         (at = memmem(at, (size_t)(end - at), ".param", strlen(".param")));) {
         at += strlen(".param");
         at += strspn(at, " \t");
         char letter = '?';

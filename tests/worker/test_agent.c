@@ -35,13 +35,13 @@
 #include "worker/scratch.h"
 #include "worker/session.h"
 
-enum { FRAMES = 600, PATIENCE_US = 120000000 };
+enum { FRAMES = 300, PATIENCE_US = 120000000 };
 
 static const char profile_yaml[] = "name: small\n"
                                    "encoder: libx264\n"
-                                   "preset: medium\n"
+                                   "preset: faster\n"
                                    "gop: 1\n"
-                                   "segment: 2\n"
+                                   "segment: 1\n"
                                    "renditions:\n"
                                    "  - {name: large, height: 180, bitrate: 400k}\n"
                                    "  - {name: small, height: 90, bitrate: 100k}\n"
@@ -206,7 +206,7 @@ static void submit(const char *id, const char *input)
     if (bind_parse(&profile_type, profile_yaml, strlen(profile_yaml), "small.yaml", ERR_CONFIG,
                    &profile, &e) < 0)
         fail_msg("%s", e.msg);
-    const struct plan_options plan_options = {.chunk_seconds = 4, .segments = -1};
+    const struct plan_options plan_options = {.chunk_seconds = 2, .segments = -1};
     cleanup(free_ptr) char *output = output_of(id), *ret_id = NULL;
     struct job_spec spec = {.id = (char *)id,
                             .input = (char *)input,
@@ -348,7 +348,7 @@ static void test_calm(void **unused)
     submit("calm", clip);
     finish_well("calm");
     calm = digest("calm");
-    assert_non_null(strstr(calm, "000011-")); /* 24 s in segments of 2 s */
+    assert_non_null(strstr(calm, "000011-")); /* 12 s in segments of 1 s */
 }
 
 static void test_session_killed(void **unused)
@@ -383,7 +383,7 @@ static void test_queue_away(void **unused)
     submit("away", clip);
     wait_for_session("away/video/");
     kill(embedded_redis_pid(server), SIGSTOP);
-    clock_sleep_us(4000000);
+    clock_sleep_us(2000000);
     kill(embedded_redis_pid(server), SIGCONT);
     finish_well("away");
     expect_calm_output("away");
@@ -553,12 +553,12 @@ static void test_overtime(void **unused)
     (void)unused;
     assert_true(WIFEXITED(stop_worker(SIGTERM)));
     struct agent_options usual = agent_options;
-    agent_options.limits.max_task_s = 2;
+    agent_options.limits.max_task_s = 1;
     agent_options.hang_s = 100;
     start_worker();
     submit("late", clip);
     kill(wait_for_session("late/video/"), SIGSTOP);
-    expect_failure("late", ERR_INPUT, "max_task_s=2");
+    expect_failure("late", ERR_INPUT, "max_task_s=1");
     assert_true(WIFEXITED(stop_worker(SIGTERM)));
     agent_options = usual;
     start_worker();
@@ -718,7 +718,8 @@ static int set_up(void **unused)
                                            .device = "cpu",
                                            .scratch = base,
                                            .sessions = 2,
-                                           .hang_s = 12}; /* longer than a renewal takes */
+                                           .lease_s = 6, /* longer than the queue is away */
+                                           .hang_s = 3}; /* longer than a renewal takes */
     limits_default(&agent_options.limits);
     dispatcher = start_child(run_dispatcher);
     start_worker();
