@@ -27,7 +27,7 @@ extern const struct opt cli_common_opts[];
 struct cli_job_opts {
     const char *profile, *segments;
     double chunk_s;
-    bool allow_hdr_as_is, allow_truncated, allow_upscale;
+    bool allow_fallback, allow_hdr_as_is, allow_truncated, allow_upscale;
 };
 
 /* Rows of option tables that several verbs have. */
@@ -42,6 +42,13 @@ struct cli_job_opts {
         .name = "limit", .type = OPT_LIST, .offset = offsetof(S, limits),                    \
         .argument = "NAME=VALUE",                                                            \
         .help = "what a source may cost, e.g. max_pixels=100000000; may be given repeatedly" \
+    }
+#define CLI_OPT_DEVICE(S)                                                                       \
+    {                                                                                           \
+        .name = "device", .letter = 'd', .type = OPT_STRING, .offset = offsetof(S, device),     \
+        .argument = "DEVICE", .fallback = "cpu", .complete = "cpu cuda auto",                   \
+        .help = "what decodes, scales and encodes: cpu; cuda or cuda:N; auto, a GPU where one " \
+                "works"                                                                         \
     }
 #define CLI_OPTS_JOB(S)                                                                      \
     {.name = "profile",                                                                      \
@@ -64,6 +71,10 @@ struct cli_job_opts {
          .argument = "fmp4|ts",                                                              \
          .complete = "fmp4 ts",                                                              \
          .help = "kind of segments, instead of the profile's"},                              \
+        {.name = "allow-fallback",                                                           \
+         .type = OPT_FLAG,                                                                   \
+         .offset = offsetof(S, job.allow_fallback),                                          \
+         .help = "do on the CPU what the GPU cannot decode, filter or encode, and say so"},  \
         {.name = "allow-hdr-as-is",                                                          \
          .type = OPT_FLAG,                                                                   \
          .offset = offsetof(S, job.allow_hdr_as_is),                                         \

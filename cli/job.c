@@ -30,6 +30,7 @@ int cli_profile_and_options(const struct cli_job_opts *opts, struct profile **re
 {
     *ret_options = (struct plan_options){
         .chunk_seconds = opts->chunk_s,
+        .allow_fallback = opts->allow_fallback,
         .allow_hdr_as_is = opts->allow_hdr_as_is,
         .allow_truncated = opts->allow_truncated,
         .allow_upscale = opts->allow_upscale,

@@ -12,6 +12,7 @@
 
 struct plan_verb_options {
     struct cli_common common;
+    const char *device;
     struct cli_job_opts job;
     struct opt_list limits;
 };
@@ -82,6 +83,15 @@ static void print_chunks(const struct planning *p)
     table_print(t, stdout, "");
 }
 
+/* Only a GPU makes it worth telling. */
+static void print_route(const struct route *r, const struct route_gpu *gpu)
+{
+    const char *const names[] = {[ROUTE_CPU] = "cpu", [ROUTE_GPU] = gpu ? gpu->device : ""};
+    if (r && gpu)
+        printf("\ndecode on %s, filters on %s, encode on %s (%s)\n", names[r->decode],
+               names[r->filter], names[r->encode], gpu->model);
+}
+
 static void print_planning(const struct planning *p)
 {
     print_renditions(p->plan);
@@ -89,9 +99,12 @@ static void print_planning(const struct planning *p)
         putchar('\n');
         print_chunks(p);
     }
+    print_route(p->plan->route, p->source->gpu);
     printf("\ntasks: probe, plan, %zu video, %zu audio, publish\n", p->n_chunks, p->plan->n_audio);
     for (size_t i = 0; i < p->plan->n_notes; i++)
         printf("note: %s\n", p->plan->notes[i]);
+    for (size_t i = 0; i < p->source->n_notes; i++)
+        printf("note: %s\n", p->source->notes[i]);
     printf("\nmuch the same, in one process:\n%s\n", p->command);
 }
 
@@ -115,7 +128,8 @@ static int plan_run(const void *arg, int argc, char **argv, struct err *e)
     cleanup(planning_free) struct planning p = {0};
     int r;
     if ((r = cli_profile_and_options(&o->job, &p.profile, &options, e)) < 0 ||
-        (r = source_measure(argv[0], &o->limits, p.profile->segment, &p.source, &p.path, e)) < 0 ||
+        (r = source_measure(argv[0], o->device, &o->limits, p.profile->segment, &p.source, &p.path,
+                            e)) < 0 ||
         (r = plan_make(p.profile, p.source, &options, &p.plan, e)) < 0 ||
         (r = plan_chunks(p.plan, p.source, options.chunk_seconds, &p.chunks, &p.n_chunks, e)) < 0)
         return r;
@@ -129,6 +143,7 @@ static int plan_run(const void *arg, int argc, char **argv, struct err *e)
 
 static const struct opt options_table[] = {
     CLI_OPTS_JOB(struct plan_verb_options),
+    CLI_OPT_DEVICE(struct plan_verb_options),
     CLI_OPT_LIMIT(struct plan_verb_options),
     {0},
 };

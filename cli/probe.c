@@ -85,7 +85,7 @@ static int probe_run(const void *arg, int argc, char **argv, struct err *e)
     const struct probe_options *o = arg;
     cleanup(source_free) struct source *source = NULL;
     cleanup(free_ptr) char *path = NULL;
-    int r = source_measure(argv[0], &o->limits, (struct rational){6, 1}, &source, &path, e);
+    int r = source_measure(argv[0], "cpu", &o->limits, (struct rational){6, 1}, &source, &path, e);
     if (r < 0)
         return r;
     if (o->common.is_json)

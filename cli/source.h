@@ -5,5 +5,5 @@
 
 /* segment: the grid for which borders are measured. Both results are the caller's: the record
  * (bind_free) and the resolved path. */
-int source_measure(const char *input, const struct opt_list *limits, struct rational segment,
-                   struct source **ret, char **ret_path, struct err *e);
+int source_measure(const char *input, const char *device, const struct opt_list *limits,
+                   struct rational segment, struct source **ret, char **ret_path, struct err *e);

@@ -62,6 +62,15 @@ static void print_speed(const struct job *job, const struct report *r)
     putchar('\n');
 }
 
+static void print_route(const struct report *r)
+{
+    if (!r->route || !r->chunks_fallen_back)
+        return;
+    printf("fallback: %" PRId64 " of %" PRId64 " chunks (decode %s, filters %s, encode %s): %s\n",
+           r->chunks_fallen_back, r->chunks, route_place_names[r->route->decode],
+           route_place_names[r->route->filter], route_place_names[r->route->encode], r->route->why);
+}
+
 int summary_print_report(const struct job *job, struct err *e)
 {
     cleanup(report_free) struct report *r = NULL;
@@ -80,6 +89,7 @@ int summary_print_report(const struct job *job, struct err *e)
         printf("%" PRId64 " thumbnails: %s/" THUMBNAILS_TRACK "\n", r->thumbnails,
                job->spec.output);
     print_repairs(r);
+    print_route(r);
     if (r->is_truncated)
         puts("truncated: the source breaks off; this is as far as it goes");
     for (size_t i = 0; i < r->n_notes; i++)

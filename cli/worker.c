@@ -33,14 +33,7 @@ static int worker_run(const void *arg, int argc, char **argv, struct err *e)
 
 static const struct opt options[] = {
     CLI_OPT_REDIS(struct worker_options),
-    {.name = "device",
-     .letter = 'd',
-     .type = OPT_STRING,
-     .offset = offsetof(struct worker_options, device),
-     .argument = "DEVICE",
-     .fallback = "cpu",
-     .complete = "cpu cuda auto",
-     .help = "what decodes, scales and encodes: cpu; cuda or cuda:N; auto, a GPU where one works"},
+    CLI_OPT_DEVICE(struct worker_options),
     {.name = "sessions",
      .letter = 'n',
      .type = OPT_INT,

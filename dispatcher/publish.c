@@ -139,6 +139,16 @@ static void add_sums(struct report *sum, const struct manifest *m)
     sum->is_truncated |= m->is_truncated;
 }
 
+/* Chunks of one job have one route, which is part of their device class. */
+static void add_route(struct report *sum, const struct route *route)
+{
+    sum->chunks++;
+    if (route && route->why)
+        sum->chunks_fallen_back++;
+    if (route && !sum->route)
+        sum->route = bind_copy(&route_type, route);
+}
+
 static int parse_manifest(const char *task, const char *text, size_t n_tracks,
                           struct manifest **ret, struct err *e)
 {
@@ -173,6 +183,7 @@ static int on_video(void *arg, const char *task, const char *result, struct err 
     p->report->frames_source += m->frames_source;
     if (!p->report->device)
         p->report->device = xstrdup(m->device);
+    add_route(p->report, m->route);
     p->n_chunks++;
     manifest_free(&p->last);
     p->last = take(m);

@@ -40,6 +40,9 @@ static const struct bind_field report_fields[] = {
     BIND(struct report, repaired_duplicates, BIND_INT64),
     BIND(struct report, is_truncated, BIND_BOOL),
     BIND(struct report, device, BIND_STRING),
+    BIND(struct report, chunks, BIND_INT64),
+    BIND(struct report, chunks_fallen_back, BIND_INT64),
+    BIND_SUB(struct report, route, route_type),
     BIND(struct report, notes, BIND_STRINGS, .count_offset = offsetof(struct report, n_notes)),
     {0},
 };

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "common/bind.h"
+#include "pipelines/plan/route.h"
 
 enum report_track { REPORT_VIDEO, REPORT_AUDIO };
 
@@ -33,8 +34,10 @@ struct report {
     double task_s, cpu_s;                  /* sums over all tasks */
     int64_t repaired_missing, repaired_wrapped, repaired_jumps, /* packets of the source */
         repaired_duplicates;
-    bool is_truncated; /* the source ended early: this is as far as it goes */
-    char *device;      /* what encoded it */
+    bool is_truncated;                  /* the source ended early: this is as far as it goes */
+    char *device;                       /* what encoded it */
+    int64_t chunks, chunks_fallen_back; /* of video; those with a stage that left the GPU */
+    struct route *route;                /* where the stages ran; NULL: no video */
     char **notes;
     size_t n_notes;
 };

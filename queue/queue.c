@@ -563,10 +563,12 @@ int queue_commit_plan(struct queue *q, const struct lease *l, const char *plan_j
 
 /* ---- giving back ---- */
 
-/* How many attempts an error of the kind is worth. */
-static int tries_of(enum err_kind kind, int max_attempts)
+/* How many attempts an error of the kind is worth. A dispatcher has no device of its own: what the
+ * plan says cannot be done, it says again. */
+static int tries_of(const struct lease *l, enum err_kind kind, int max_attempts)
 {
-    if (err_is_permanent(kind))
+    bool is_planned = kind == ERR_DEVICE && task_kind_class(l->kind) == TASK_CLASS_DISPATCHER;
+    if (err_is_permanent(kind) || is_planned)
         return 1;
     return kind == ERR_BUG ? 2 : max_attempts;
 }
@@ -584,7 +586,7 @@ int queue_fail(struct queue *q, const struct lease *l, const struct err *why, co
     cleanup(request_free) struct request argv = {0};
     add_lease(&argv, l);
     request_strings(&argv, err_kind_name(kind), reason, log, NULL);
-    request_int(&argv, tries_of(kind, INT32_MAX));
+    request_int(&argv, tries_of(l, kind, INT32_MAX));
     request_int(&argv, clock_backoff_us((unsigned)(l->attempt > 0 ? l->attempt - 1 : 0),
                                         FAIL_BACKOFF_BASE_US, FAIL_BACKOFF_MAX_US));
     return call_verdict(q, "fail", &argv, e);

@@ -157,6 +157,8 @@ static int on_hello(struct agent *a, struct slot *s, const void *body, int64_t n
         return err_set(e, ERR_BUG, "an unexpected hello");
     if (!a->has_been_ready)
         log_info("sessions work on %s", hello->device);
+    if (!a->has_been_ready && hello->choice)
+        log_warning("device %s", hello->choice); /* nobody should have to look for it */
     s->is_ready = a->has_been_ready = true;
     s->early_ends = 0;
     log_debug("session %d is ready, version %s, confined by %s", s->number, hello->version,

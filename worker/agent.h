@@ -28,7 +28,8 @@ struct agent_options {
  * idle, ERR_CANCELLED when work was given back (exit code 6 is the verb's business), or -kind. */
 int agent_run(const struct agent_options *options, struct err *e);
 
-/* Runs one probe in a sandboxed session without a queue, for `transcode probe` and `plan`.
- * segment: seconds, as rational_parse. *ret_source: JSON text of struct source, caller frees. */
-int agent_probe(const char *input, const struct limits *limits, const char *segment,
-                char **ret_source, struct err *e);
+/* Runs one probe in a sandboxed session on `device` without a queue, for `transcode probe` and
+ * `plan`. segment: seconds, as rational_parse. *ret_source: JSON text of struct source, caller
+ * frees. */
+int agent_probe(const char *input, const char *device, const struct limits *limits,
+                const char *segment, char **ret_source, struct err *e);

@@ -89,15 +89,16 @@ static int wait_for_answer(struct probe *p, struct err *e)
     }
 }
 
-static int probe(struct probe *p, const struct limits *limits, struct rational segment,
-                 int input_fd, const struct scratch *scratch, struct err *e)
+static int probe(struct probe *p, const char *device, const struct limits *limits,
+                 struct rational segment, int input_fd, const struct scratch *scratch,
+                 struct err *e)
 {
     cleanup(close_fd) int root_fd = -1, task_fd = -1;
     int rc = scratch_make(scratch, "session", &root_fd, e);
     if (rc == 0)
         rc = scratch_make_at(root_fd, "task", &task_fd, e);
     const struct session_process_options options = {
-        .device = "cpu", .limits = limits, .scratch_fd = root_fd};
+        .device = device, .limits = limits, .scratch_fd = root_fd};
     if (rc == 0)
         rc = session_process_start(&options, &p->process, e);
     const struct message_task task = {
@@ -107,8 +108,8 @@ static int probe(struct probe *p, const struct limits *limits, struct rational s
     return rc < 0 ? rc : wait_for_answer(p, e);
 }
 
-int agent_probe(const char *input, const struct limits *limits, const char *segment,
-                char **ret_source, struct err *e)
+int agent_probe(const char *input, const char *device, const struct limits *limits,
+                const char *segment, char **ret_source, struct err *e)
 {
     struct rational grid;
     if (rational_parse(segment, &grid) < 0)
@@ -126,7 +127,7 @@ int agent_probe(const char *input, const struct limits *limits, const char *segm
     const struct lease_keeper_limits times = {HANG_US, HANG_US, limits->max_task_s * 1000000};
     lease_keeper_init(&p.keeper, &times, clock_mono_us());
     lease_keeper_work(&p.keeper, true, clock_mono_us());
-    rc = probe(&p, limits, grid, input_fd, scratch, e);
+    rc = probe(&p, device, limits, grid, input_fd, scratch, e);
     session_process_free(&p.process);
     *ret_source = p.result;
     return rc;

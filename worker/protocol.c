@@ -23,6 +23,7 @@ static const struct bind_field hello_fields[] = {
     BIND(struct message_hello, protocol, BIND_INT, .is_required = true),
     BIND(struct message_hello, version, BIND_STRING, .is_required = true),
     BIND(struct message_hello, device, BIND_STRING, .is_required = true),
+    BIND(struct message_hello, choice, BIND_STRING),
     BIND(struct message_hello, sandbox, BIND_STRING, .is_required = true),
     BIND(struct message_hello, missing, BIND_STRING),
     {0},

@@ -50,6 +50,7 @@ struct message_hello {
     int protocol;
     char *version;
     char *device;  /* the one it has: "auto" is decided by the session */
+    char *choice;  /* of "auto": which and why, for people; NULL: the device was named */
     char *sandbox; /* what is in force: "landlock 7, seccomp, rlimits" */
     char *missing; /* what could not be had, and why; NULL: nothing */
 };

@@ -183,6 +183,18 @@ static int use_input(struct session *s, struct message *m, struct err *e)
 
 /* ---- the work: each fills *ret with the result as JSON text ---- */
 
+/* What is here, and so what the planner may count on. */
+static void tell_device(const struct device *d, struct source *source)
+{
+    const char *choice = device_choice(d);
+    if (device_gpu(d))
+        source->gpu = bind_copy(&route_gpu_type, device_gpu(d));
+    if (!choice)
+        return;
+    source->notes = xrealloc_array(source->notes, source->n_notes + 1, sizeof *source->notes);
+    source->notes[source->n_notes++] = xasprintf("device %s", choice);
+}
+
 static int run_probe(struct session *s, const struct message_task *task, int scratch_fd, char **ret,
                      struct err *e)
 {
@@ -191,6 +203,7 @@ static int run_probe(struct session *s, const struct message_task *task, int scr
     int rc = probe_source(s->input, &s->limits, task->segment, on_bytes, s, &source, e);
     if (rc < 0)
         return rc;
+    tell_device(s->device, source);
     *ret = bind_dump(&source_type, source);
     bind_free(&source_type, &source);
     return 0;
@@ -334,6 +347,7 @@ static int say_hello(struct session *s, const struct sandbox_state *sandbox, str
     const struct message_hello hello = {.protocol = PROTOCOL_VERSION,
                                         .version = (char *)TRANSCODE_VERSION,
                                         .device = (char *)device_name(s->device),
+                                        .choice = (char *)device_choice(s->device),
                                         .sandbox = closed,
                                         .missing =
                                             *sandbox->missing ? (char *)sandbox->missing : NULL};

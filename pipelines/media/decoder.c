@@ -6,8 +6,6 @@
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
 
-enum { SURFACES_HELD = 3 }; /* by the pre-filter and the frame that waits for its successor */
-
 struct decoder {
     AVCodecContext *ctx;
     const struct device *device;
@@ -37,7 +35,7 @@ static int refuse(const struct decoder *d, struct err *e)
                    profile ? profile : "", profile ? ", " : "", d->ctx->width, d->ctx->height);
 }
 
-int decoder_open(const AVStream *stream, int64_t origin, const struct device *device,
+int decoder_open(const AVStream *stream, int64_t origin, const struct device *device, int surfaces,
                  const struct limits *limits, struct decoder **ret, struct err *e)
 {
     const AVCodecParameters *par = stream->codecpar;
@@ -54,6 +52,7 @@ int decoder_open(const AVStream *stream, int64_t origin, const struct device *de
     if (status >= 0) {
         d->ctx->pkt_timebase = stream->time_base;
         d->ctx->max_pixels = limits->max_pixels;
+        d->ctx->flags |= AV_CODEC_FLAG_UNALIGNED; /* else up to 31 columns of margin are shown */
         /* Sessions run side by side and encoders have threads of their own: one thread here costs
          * the least, and starts a chunk without filling a frame-threaded pipeline first. */
         d->ctx->thread_count = 1;
@@ -61,7 +60,7 @@ int decoder_open(const AVStream *stream, int64_t origin, const struct device *de
             d->ctx->opaque = d;
             d->ctx->get_format = get_format;
             d->ctx->hw_device_ctx = av_buffer_ref(device_context(device));
-            d->ctx->extra_hw_frames = SURFACES_HELD;
+            d->ctx->extra_hw_frames = surfaces;
         }
         status = avcodec_open2(d->ctx, codec, NULL);
     }

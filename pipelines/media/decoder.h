@@ -11,8 +11,9 @@
 struct decoder;
 
 /* stream: of the open input; origin: in the stream's time base, subtracted from every pts. device:
- * borrowed, where frames are decoded to and nowhere else (I13). */
-int decoder_open(const AVStream *stream, int64_t origin, const struct device *device,
+ * borrowed, where frames are decoded to and nowhere else (I13); surfaces: of a GPU's pool that
+ * others hold at once. */
+int decoder_open(const AVStream *stream, int64_t origin, const struct device *device, int surfaces,
                  const struct limits *limits, struct decoder **ret, struct err *e);
 void decoder_close(struct decoder **d);
 

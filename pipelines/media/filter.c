@@ -13,6 +13,7 @@
 struct filter {
     char *description;
     AVRational time_base;
+    AVBufferRef *device;  /* NULL: pictures stay where they are */
     AVFilterGraph *graph; /* NULL until the first frame, and for a chain that passes through */
     AVFilterContext *source, *sink;
     int width, height, format; /* what the graph was built for */
@@ -22,11 +23,12 @@ struct filter {
     bool is_ended;
 };
 
-struct filter *filter_new(const char *graph, struct rational time_base)
+struct filter *filter_new(const char *graph, struct rational time_base, AVBufferRef *device)
 {
     struct filter *f = xcalloc(1, sizeof *f);
     f->description = xstrdup(graph);
     f->time_base = (AVRational){(int)time_base.num, (int)time_base.den};
+    f->device = device ? av_buffer_ref(device) : NULL;
     f->pending = av_frame_alloc();
     return f;
 }
@@ -37,6 +39,7 @@ void filter_free(struct filter **f)
         avfilter_graph_free(&(*f)->graph);
         av_buffer_unref(&(*f)->hw_frames);
         av_frame_free(&(*f)->pending);
+        av_buffer_unref(&(*f)->device);
         free((*f)->description);
     }
     free_ptr(f);
@@ -58,6 +61,15 @@ static int create_source(struct filter *f, const AVFrame *frame)
     }
     av_freep(&par);
     return status < 0 ? status : avfilter_init_str(f->source, NULL);
+}
+
+/* Uploading filters ask for it when the graph is configured. */
+static int give_device(struct filter *f)
+{
+    for (unsigned i = 0; f->device && i < f->graph->nb_filters; i++)
+        if (!(f->graph->filters[i]->hw_device_ctx = av_buffer_ref(f->device)))
+            return AVERROR(ENOMEM);
+    return 0;
 }
 
 static int build(struct filter *f, const AVFrame *frame, struct err *e)
@@ -89,6 +101,8 @@ static int build(struct filter *f, const AVFrame *frame, struct err *e)
             status = avfilter_graph_parse_ptr(f->graph, f->description, &in, &out, NULL);
         }
     }
+    if (status >= 0)
+        status = give_device(f);
     if (status >= 0)
         status = avfilter_graph_config(f->graph, NULL);
     avfilter_inout_free(&in);

@@ -12,8 +12,9 @@
 struct filter;
 
 /* graph: libavfilter description, borrowed; "" passes frames through untouched. time_base: of the
- * frames' pts, in and out. */
-struct filter *filter_new(const char *graph, struct rational time_base);
+ * frames' pts, in and out. device: where hwupload brings them; borrowed, NULL when there is none.
+ */
+struct filter *filter_new(const char *graph, struct rational time_base, AVBufferRef *device);
 void filter_free(struct filter **f);
 
 /* Takes the frame's reference (the frame is blank afterwards); NULL: end of stream. */

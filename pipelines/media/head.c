@@ -34,6 +34,7 @@ static void open_decoder(struct head *h, const AVFormatContext *f, const struct 
         h->decoder->pkt_timebase = st->time_base;
         h->decoder->max_pixels = limits->max_pixels;
         h->decoder->thread_count = 1;
+        h->decoder->flags |= AV_CODEC_FLAG_UNALIGNED; /* cut where the stream says, as decoder.c */
         h->decoder->skip_loop_filter = AVDISCARD_ALL; /* nobody looks at the pictures */
         h->decoder->codec_whitelist = av_strdup(f->codec_whitelist);
         status = avcodec_open2(h->decoder, codec, NULL);

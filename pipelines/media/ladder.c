@@ -16,7 +16,9 @@ struct size {
     int width, height;
     int parent; /* index of a larger size, or -1: the source */
     struct filter *scaler;
-    AVFrame *frame; /* of the current source picture, blank when not made yet */
+    AVFrame *frame;           /* of the current source picture, blank when not made yet */
+    struct filter *hand_over; /* from where it is scaled to where it is encoded */
+    AVFrame *handed;          /* likewise blank, when a hand-over is needed at all */
 };
 
 struct ladder {
@@ -24,7 +26,7 @@ struct ladder {
     size_t n;
     int *of_rendition; /* index into sizes */
     AVFrame *source;
-    bool shares_frames;
+    bool shares_frames, is_handed_over;
 };
 
 static int by_area(const void *a, const void *b)
@@ -52,10 +54,11 @@ static int find_parent(const struct ladder *l, size_t i)
     return -1;
 }
 
-struct ladder *ladder_new(const struct plan *plan, const struct device *device)
+struct ladder *ladder_new(const struct plan *plan, const struct device_route *route)
 {
     struct ladder *l = xcalloc(1, sizeof *l);
-    l->shares_frames = device_shares_frames(device);
+    l->shares_frames = device_shares_frames(route->filter);
+    l->is_handed_over = route->filter != route->encode;
     l->sizes = xcalloc(plan->n_renditions, sizeof *l->sizes);
     l->of_rendition = xcalloc(plan->n_renditions, sizeof *l->of_rendition);
     for (size_t i = 0; i < plan->n_renditions; i++)
@@ -67,10 +70,13 @@ struct ladder *ladder_new(const struct plan *plan, const struct device *device)
         l->of_rendition[i] = find_size(l, &plan->renditions[i]);
     for (size_t i = 0; i < l->n; i++) {
         struct size *s = &l->sizes[i];
-        cleanup(free_ptr) char *graph = device_scaler(device, plan, s->width, s->height);
+        cleanup(free_ptr) char *graph = device_scaler(route->filter, plan, s->width, s->height);
+        cleanup(free_ptr) char *hand_over = device_hand_over(route, plan);
         s->parent = find_parent(l, i);
-        s->scaler = filter_new(graph, plan->time_base);
+        s->scaler = filter_new(graph, plan->time_base, NULL);
         s->frame = av_frame_alloc();
+        s->hand_over = filter_new(hand_over, plan->time_base, device_context(route->encode));
+        s->handed = av_frame_alloc();
     }
     return l;
 }
@@ -83,6 +89,8 @@ void ladder_free(struct ladder **pp)
     for (size_t i = 0; i < l->n; i++) {
         filter_free(&l->sizes[i].scaler);
         av_frame_free(&l->sizes[i].frame);
+        filter_free(&l->sizes[i].hand_over);
+        av_frame_free(&l->sizes[i].handed);
     }
     free(l->sizes);
     free(l->of_rendition);
@@ -92,8 +100,25 @@ void ladder_free(struct ladder **pp)
 void ladder_set_source(struct ladder *l, AVFrame *source)
 {
     l->source = source;
-    for (size_t i = 0; i < l->n; i++)
+    for (size_t i = 0; i < l->n; i++) {
         av_frame_unref(l->sizes[i].frame);
+        av_frame_unref(l->sizes[i].handed);
+    }
+}
+
+/* One picture in, one out. */
+static int pass(struct filter *f, const AVFrame *from, const struct size *s, AVFrame *ret,
+                struct err *e)
+{
+    cleanup(av_frame_free) AVFrame *in = av_frame_clone(from);
+    if (!in)
+        return err_set(e, ERR_RESOURCE, "scale to %dx%d: out of memory", s->width, s->height);
+    int status = filter_send(f, in, e);
+    if (status >= 0)
+        status = filter_receive(f, ret, e);
+    if (status == 0)
+        return err_set(e, ERR_BUG, "scale to %dx%d: no picture came out", s->width, s->height);
+    return status < 0 ? status : 0;
 }
 
 static int make(struct ladder *l, int i, struct err *e)
@@ -107,31 +132,22 @@ static int make(struct ladder *l, int i, struct err *e)
         return status;
     if (s->parent >= 0)
         from = l->sizes[s->parent].frame;
-    cleanup(av_frame_free) AVFrame *in = av_frame_clone(from);
-    if (!in)
-        return err_set(e, ERR_RESOURCE, "scale to %dx%d: out of memory", s->width, s->height);
-    if (l->shares_frames && in->width == s->width && in->height == s->height) {
-        av_frame_move_ref(s->frame, in);
-        return 0;
-    }
-    status = filter_send(s->scaler, in, e);
-    while (status >= 0) {
-        status = filter_receive(s->scaler, s->frame, e);
-        if (status == 1)
-            return 0;
-        if (status == 0)
-            return err_set(e, ERR_BUG, "scale to %dx%d: no picture came out", s->width, s->height);
-    }
-    return status;
+    if (l->shares_frames && from->width == s->width && from->height == s->height)
+        return av_frame_ref(s->frame, from) < 0
+                   ? err_set(e, ERR_RESOURCE, "%s", "out of memory for a frame")
+                   : 0;
+    return pass(s->scaler, from, s, s->frame, e);
 }
 
 int ladder_get(struct ladder *l, size_t r, AVFrame *ret, struct err *e)
 {
-    int i = l->of_rendition[r];
-    int status = make(l, i, e);
+    struct size *s = &l->sizes[l->of_rendition[r]];
+    int status = make(l, l->of_rendition[r], e);
+    if (status >= 0 && l->is_handed_over && !s->handed->buf[0])
+        status = pass(s->hand_over, s->frame, s, s->handed, e);
     if (status < 0)
         return status;
-    return av_frame_ref(ret, l->sizes[i].frame) < 0
+    return av_frame_ref(ret, l->is_handed_over ? s->handed : s->frame) < 0
                ? err_set(e, ERR_RESOURCE, "%s", "out of memory for a frame")
                : 0;
 }

@@ -10,7 +10,8 @@
 
 struct ladder;
 
-struct ladder *ladder_new(const struct plan *plan, const struct device *device);
+/* route: scaled on its filter device and handed over to its encode device. */
+struct ladder *ladder_new(const struct plan *plan, const struct device_route *route);
 void ladder_free(struct ladder **l);
 
 /* Makes `source` (borrowed until the next call) the picture that ladder_get scales. */

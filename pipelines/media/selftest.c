@@ -364,9 +364,10 @@ static int decode(struct decode *d, struct err *e)
     if (!frame)
         return err_set(e, ERR_RESOURCE, "out of memory");
     limits_default(&limits);
-    d->scaler = filter_new(graph, (struct rational){1, FPS});
+    d->scaler = filter_new(graph, (struct rational){1, FPS}, NULL);
     int64_t start_us = clock_mono_us();
-    int rc = decoder_open(d->clip->holder->streams[0], 0, d->device, &limits, &d->decoder, e);
+    int rc = decoder_open(d->clip->holder->streams[0], 0, d->device, device_surfaces(&plan),
+                          &limits, &d->decoder, e);
     do {
         rc = rc == 0 ? decode_clip(d, frame, e) : rc;
     } while (rc == 0 && clock_mono_us() - start_us < d->work->min_us);

@@ -1,10 +1,7 @@
 #include "pipelines/media/tonemap_cuda.h"
 
-#include <libavutil/hwcontext.h>
-
 #include "common/cleanup.h"
 #include "common/strbuf.h"
-#include "pipelines/media/avlog.h"
 #include "pipelines/media/kernel_cuda.h"
 
 struct tonemap_cuda {
@@ -12,8 +9,7 @@ struct tonemap_cuda {
     const struct device *device;
     struct kernel_cuda *kernel;
     void *tables;        /* on the device */
-    AVBufferRef *frames; /* of the output; made for the first frame's size */
-    int width, height;
+    AVBufferRef *frames; /* of the output */
 };
 
 int tonemap_cuda_new(const struct tonemap *t, const struct device *device,
@@ -40,23 +36,6 @@ void tonemap_cuda_free(struct tonemap_cuda **c)
     free_ptr(c);
 }
 
-static int get_output(struct tonemap_cuda *c, const char *pix_fmt, const AVFrame *in, AVFrame *out,
-                      struct err *e)
-{
-    if (!c->frames || c->width != in->width || c->height != in->height) {
-        av_buffer_unref(&c->frames);
-        int rc = device_frames(c->device, pix_fmt, in->width, in->height, &c->frames, e);
-        if (rc < 0)
-            return rc;
-        c->width = in->width;
-        c->height = in->height;
-    }
-    int status = av_hwframe_get_buffer(c->frames, out, 0);
-    return status < 0 ? err_set(e, ERR_DEVICE, "device %s: a frame for tone mapping: %s",
-                                device_name(c->device), avlog_reason(status))
-                      : 0;
-}
-
 int tonemap_cuda_frame(struct tonemap_cuda *c, const char *pix_fmt, AVFrame *frame, struct err *e)
 {
     struct tonemap_params params;
@@ -64,7 +43,7 @@ int tonemap_cuda_frame(struct tonemap_cuda *c, const char *pix_fmt, AVFrame *fra
     cleanup(av_frame_free) AVFrame *out = av_frame_alloc();
     if (!out)
         return err_set(e, ERR_RESOURCE, "tone mapping: out of memory");
-    int rc = get_output(c, pix_fmt, frame, out, e);
+    int rc = device_surface(c->device, pix_fmt, frame->width, frame->height, &c->frames, out, e);
     if (rc == 0)
         rc = tonemap_params_make(c->tonemap, frame, out, c->tables, &params, e);
     tonemap_threads(frame, &width, &height);

@@ -1,8 +1,8 @@
 /*
  * One chunk of video, decoded once and encoded into every rendition.
  *
- *     input_read -> decoder -> pre-filter -> (hold one) -> deliver -> tone-map -> ladder
- *                                                                             -> encoder × N
+ *     input_read -> decoder -> pre-filter -> (hold one) -> deliver -> kernels -> ladder
+ *                                                                            -> encoder × N
  *
  * Which frames belong to the chunk is decided from their time alone (pipelines/plan/timeline.h), so
  * that neighbouring chunks agree without talking to each other: a chunk is the segments
@@ -21,14 +21,13 @@
 #include "common/clock.h"
 #include "common/strbuf.h"
 #include "pipelines/media/decoder.h"
+#include "pipelines/media/device_kernels.h"
 #include "pipelines/media/encoder.h"
 #include "pipelines/media/filter.h"
 #include "pipelines/media/ladder.h"
 #include "pipelines/media/spares.h"
 #include "pipelines/media/task.h"
 #include "pipelines/media/thumbnails.h"
-#include "pipelines/media/tonemap.h"
-#include "pipelines/media/tonemap_cuda.h"
 
 struct output { /* one rendition's place in its timeline */
     struct encoder *encoder;
@@ -39,7 +38,7 @@ struct output { /* one rendition's place in its timeline */
 
 struct run {
     struct input *in;
-    const struct device *device;
+    struct device_route route; /* which device each stage has */
     const struct source_video *video;
     const struct plan *plan;
     const struct plan_chunk *chunk;
@@ -54,10 +53,10 @@ struct run {
     struct output *outputs;
     AVPacket *pkt;
     AVFrame *frame, *held;
-    bool is_held_mapped; /* the held frame is SDR already */
-    int64_t frames_in;   /* source frames of this chunk */
-    bool is_past_key;    /* the packet to start decoding from was met */
-    bool is_fed;         /* the decoder got a packet */
+    bool is_held_ready; /* the held frame went through the kernels already */
+    int64_t frames_in;  /* source frames of this chunk */
+    bool is_past_key;   /* the packet to start decoding from was met */
+    bool is_fed;        /* the decoder got a packet */
 
     struct task_events shared; /* what encoders get: events behind the lock */
     pthread_mutex_t lock;
@@ -87,14 +86,12 @@ static bool is_in_chunk(const struct run *run, int64_t segment)
 }
 
 /* Only a frame that some rendition shows is worth it. */
-static int map_held(struct run *run, struct err *e)
+static int ready_held(struct run *run, struct err *e)
 {
-    if (!run->warm->tonemap || run->is_held_mapped)
+    if (run->is_held_ready)
         return 0;
-    run->is_held_mapped = true;
-    if (run->warm->tonemap_cuda)
-        return tonemap_cuda_frame(run->warm->tonemap_cuda, run->plan->pix_fmt, run->held, e);
-    return tonemap_frame(run->warm->tonemap, av_get_pix_fmt(run->plan->pix_fmt), run->held, e);
+    run->is_held_ready = true;
+    return device_kernels_frame(run->warm->kernels, run->held, e);
 }
 
 static int push(struct run *run, size_t r, int64_t pts, int64_t segment, int64_t gop, struct err *e)
@@ -103,7 +100,7 @@ static int push(struct run *run, size_t r, int64_t pts, int64_t segment, int64_t
     cleanup(av_frame_free) AVFrame *frame = av_frame_alloc();
     if (!frame)
         return err_set(e, ERR_RESOURCE, "out of memory for a frame");
-    int status = map_held(run, e);
+    int status = ready_held(run, e);
     if (status < 0 || (status = ladder_get(run->warm->ladder, r, frame, e)) < 0)
         return status;
     frame->pts = pts;
@@ -174,13 +171,13 @@ static int deliver(struct run *run, int64_t next, struct err *e)
 {
     int64_t t = run->held->pts;
     int status = 0;
-    run->is_held_mapped = false;
+    run->is_held_ready = false;
     ladder_set_source(run->warm->ladder, run->held);
     for (size_t r = 0; r < run->plan->n_renditions && status >= 0; r++)
         status = rational_is_set(run->plan->renditions[r].fps) ? deliver_ticks(run, r, t, next, e)
                                                                : deliver_frame(run, r, t, e);
     if (status >= 0 && thumbnails_want(run->warm->thumbnails, t) &&
-        (status = map_held(run, e)) >= 0)
+        (status = ready_held(run, e)) >= 0)
         status = thumbnails_make(run->warm->thumbnails, run->held, e);
     if (timeline_segment(&run->timeline, next) >= run->chunk->end_segment)
         close_outputs(run, next);
@@ -300,15 +297,12 @@ static int warm_up(struct run *run, struct err *e)
 {
     struct warm *w = run->warm;
     int status = 0;
-    if (run->plan->is_tonemapped && !w->tonemap) {
-        w->tonemap = tonemap_new(run->video, run->plan->peak_nits);
-        if (device_is_gpu(run->device))
-            status = tonemap_cuda_new(w->tonemap, run->device, &w->tonemap_cuda, e);
-    }
+    if (!w->kernels)
+        status = device_kernels_new(&run->route, run->plan, run->video, &w->kernels, e);
     if (!w->ladder)
-        w->ladder = ladder_new(run->plan, run->device);
+        w->ladder = ladder_new(run->plan, &run->route);
     if (!w->thumbnails)
-        w->thumbnails = thumbnails_new(run->plan, run->video, run->device);
+        w->thumbnails = thumbnails_new(run->plan, run->video, run->route.filter);
     if (!w->spares)
         w->spares = spares_new();
     return status;
@@ -316,7 +310,7 @@ static int warm_up(struct run *run, struct err *e)
 
 static struct encoder_codec_options codec_options(const struct run *run, size_t r)
 {
-    return (struct encoder_codec_options){run->plan, run->device, &run->plan->renditions[r],
+    return (struct encoder_codec_options){run->plan, run->route.encode, &run->plan->renditions[r],
                                           run->video};
 }
 
@@ -353,16 +347,17 @@ static int start(struct run *run, const struct limits *limits, int scratch_fd, s
     }
     cleanup(free_ptr) char *graph = NULL;
     if (status >= 0)
-        status = device_prefilter(run->device, run->plan, run->video, &graph, e);
+        status = device_prefilter(&run->route, run->plan, run->video, &graph, e);
     if (status < 0)
         return status;
-    run->prefilter = filter_new(graph, run->plan->time_base);
+    run->prefilter = filter_new(graph, run->plan->time_base, device_context(run->route.filter));
     status = input_select(run->in, run->video->stream, e);
     if (status >= 0)
         status = input_seek(run->in, run->video->stream, run->chunk->seek_pts, e);
     return status < 0 ? status
                       : decoder_open(format->streams[run->video->stream], run->plan->origin,
-                                     run->device, limits, &run->decoder, e);
+                                     run->route.decode, device_surfaces(run->plan), limits,
+                                     &run->decoder, e);
 }
 
 static int finish(struct run *run, struct manifest *m, struct err *e)
@@ -390,10 +385,11 @@ static int finish(struct run *run, struct manifest *m, struct err *e)
     m->damaged = decoder_errors(run->decoder);
     m->is_truncated = input_truncation(run->in) != NULL;
     const char *encoder;
-    int status = device_encoder(run->device, run->plan->encoder, &encoder, e);
+    int status = device_encoder(run->route.encode, run->plan->encoder, &encoder, e);
     if (status < 0)
         return status;
-    m->device = device_class(run->device, encoder);
+    m->device = device_class(&run->route, encoder);
+    m->route = take(run->route.record);
     return 0;
 }
 
@@ -424,6 +420,7 @@ static void run_free(struct run *run)
     free(run->outputs);
     filter_free(&run->prefilter);
     decoder_close(&run->decoder);
+    device_route_clear(&run->route);
     av_frame_free(&run->frame);
     av_frame_free(&run->held);
     av_packet_free(&run->pkt);
@@ -447,7 +444,6 @@ int video_chunk_run(struct warm *warm, struct input *in, const struct limits *li
     cleanup(run_free) struct run run = {
         .warm = warm,
         .in = in,
-        .device = device,
         .video = source->video,
         .plan = plan,
         .chunk = chunk,
@@ -459,7 +455,9 @@ int video_chunk_run(struct warm *warm, struct input *in, const struct limits *li
     plan_timeline(plan, &run.timeline);
     run.start = timeline_segment_start(&run.timeline, chunk->first_segment);
     struct manifest *m = xcalloc(1, sizeof *m);
-    int status = start(&run, limits, scratch_fd, e);
+    int status = device_route(device, plan, source->video, &run.route, e);
+    if (status >= 0)
+        status = start(&run, limits, scratch_fd, e);
     if (status >= 0)
         status = read_and_decode(&run, e);
     if (status >= 0)

@@ -11,8 +11,7 @@
 
 struct warm {
     /* of one source and plan */
-    struct tonemap *tonemap;           /* NULL: the source is not tone-mapped */
-    struct tonemap_cuda *tonemap_cuda; /* NULL: frames are in system memory */
+    struct device_kernels *kernels;
     struct ladder *ladder;
     struct thumbnails *thumbnails; /* NULL: the plan has none */
     /* of any */

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "common/bind.h"
+#include "pipelines/plan/route.h"
 
 struct manifest_segment {
     int64_t index;           /* k on the segment grid */
@@ -48,8 +49,9 @@ struct manifest {
     int64_t frames_decoded, frames_source; /* waste = decoded / source */
     int64_t damaged;                       /* packets of the source that could not be decoded */
     int64_t wall_us, cpu_us;
-    bool is_truncated; /* the source ended before its measured end */
-    char *device;      /* "cpu libx264 ..." : the device class (I12) */
+    bool is_truncated;   /* the source ended before its measured end */
+    char *device;        /* "cpu libx264 ..." : the device class (I12) */
+    struct route *route; /* where its stages ran; NULL for audio */
 };
 
 extern const struct bind_struct manifest_type;

@@ -58,6 +58,7 @@ static const struct bind_field manifest_fields[] = {
     BIND(struct manifest, cpu_us, BIND_INT64),
     BIND(struct manifest, is_truncated, BIND_BOOL),
     BIND(struct manifest, device, BIND_STRING),
+    BIND_SUB(struct manifest, route, route_type),
     {0},
 };
 const struct bind_struct manifest_type = {

@@ -202,6 +202,7 @@ static struct plan *new_plan(const struct profile *profile, const struct source 
         .is_deinterlaced = source->video && source->video->is_interlaced &&
                            profile->deinterlace == DEINTERLACE_AUTO,
         .allow_truncated = profile->allow_truncated || options->allow_truncated,
+        .allow_fallback = options->allow_fallback,
     };
     return plan;
 }
@@ -213,6 +214,9 @@ static void add_source_notes(const struct source *source, struct plan *plan)
                    source->truncated_reason ? source->truncated_reason : "it ends early");
     if (plan->n_renditions && plan->is_deinterlaced)
         build_note(plan, "the source is interlaced: deinterlaced, one frame for each two fields");
+    if (plan->route && plan->route->why)
+        build_note(plan, "not on %s (%s): %s", source->gpu->device, source->gpu->model,
+                   plan->route->why);
     if (source->video && !plan->n_renditions)
         build_note(plan, "video left out: the profile has no renditions");
 }
@@ -231,6 +235,8 @@ int plan_make(const struct profile *profile, const struct source *source,
         rc = build_thumbnails(profile, source->video, plan, e);
     if (rc == 0 && plan->n_renditions)
         rc = build_hdr(options->allow_hdr_as_is ? HDR_AS_IS : profile->hdr, source->video, plan, e);
+    if (rc == 0 && plan->n_renditions)
+        rc = route_make(source->gpu, plan, source->video, &plan->route, e);
     if (rc < 0)
         return rc;
     build_audio(profile, source, plan);

@@ -5,6 +5,7 @@
  */
 #pragma once
 #include "pipelines/plan/profile.h"
+#include "pipelines/plan/route.h"
 #include "pipelines/plan/source.h"
 #include "pipelines/plan/timeline.h"
 
@@ -46,6 +47,8 @@ struct plan {
     int64_t start;  /* the first video frame, ticks from the origin (see timeline.h) */
     int64_t n_segments;
     bool is_deinterlaced, allow_truncated;
+    bool allow_fallback; /* what a GPU cannot do may be done on the CPU (route.h) */
+    struct route *route; /* on the device that probed the source; NULL: no video */
     int64_t
         context; /* frames needed on each side of a chunk (deinterlacing, grids on VFR): 0, 1, 2 */
     bool is_hdr_as_is, is_tonemapped; /* of an HDR source one of them */
@@ -74,6 +77,7 @@ struct plan_options {
     int segments;                        /* enum profile_segments, or -1: the profile's */
     bool allow_truncated, allow_upscale; /* or-ed with the profile's */
     bool allow_hdr_as_is;                /* instead of the profile's hdr */
+    bool allow_fallback;                 /* from GPU to CPU, stage by stage */
 };
 
 /* ERR_INPUT when the source cannot be served (HDR that is refused, truncated, neither video nor

@@ -77,6 +77,7 @@ static const struct bind_field source_fields[] = {
     BIND(struct source, repaired_wrapped, BIND_INT64),
     BIND(struct source, repaired_jumps, BIND_INT64),
     BIND(struct source, repaired_duplicates, BIND_INT64),
+    BIND_SUB(struct source, gpu, route_gpu_type),
     BIND(struct source, notes, BIND_STRINGS, .count_offset = offsetof(struct source, n_notes)),
     {0},
 };

@@ -9,6 +9,7 @@
 #pragma once
 #include "common/bind.h"
 #include "common/rational.h"
+#include "pipelines/plan/route.h"
 
 /* Where decoding can start for a segment border: one entry per k = 1, 2, … up to the last segment.
  */
@@ -69,7 +70,8 @@ struct source {
     bool is_truncated;
     char *truncated_reason;
     int64_t repaired_missing, repaired_wrapped, repaired_jumps, repaired_duplicates; /* packets */
-    char **notes; /* things a person should know ("subtitle stream 3 is left out") */
+    struct route_gpu *gpu; /* of the session that measured this; NULL: it had none */
+    char **notes;          /* things a person should know ("subtitle stream 3 is left out") */
     size_t n_notes;
 };
 

@@ -2,6 +2,9 @@
  * Every frame once, at its own time, whatever the chunking (I1, I2, I3): clips whose frames carry
  * their numbers are cut into 1 to 12 chunks; the joined output of every rendition must show the
  * frames 0…N-1 at the source's times, with the same keyframes and the same segments each time.
+ *
+ * DEVICE=, FALLBACK=1 (what the device cannot do is done on the CPU) and CHUNKS_STEP= are for
+ * tests/e2e/test_cuda.sh.
  */
 #include <fcntl.h>
 #include <libavformat/avformat.h>
@@ -104,7 +107,10 @@ static void job_open(struct job *job, const char *clip)
                   &profile, &e),
        &e);
     ok(probe_source(job->in, &job->limits, profile->segment, NULL, NULL, &job->source, &e), &e);
-    ok(plan_make(profile, job->source, &(struct plan_options){.segments = -1}, &job->plan, &e), &e);
+    const struct plan_options options = {.segments = -1, .allow_fallback = getenv("FALLBACK")};
+    if (device_gpu(job->device))
+        job->source->gpu = bind_copy(&route_gpu_type, device_gpu(job->device));
+    ok(plan_make(profile, job->source, &options, &job->plan, &e), &e);
     bind_free(&profile_type, &profile);
 }
 

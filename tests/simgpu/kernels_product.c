@@ -37,5 +37,6 @@ static CUresult run(const struct sim_launch *launch)
 const struct sim_kernel sim_kernels_product[] = {
     {"tonemap", run},
     {"thumbnail", run},
+    {"turn", run},
     {NULL, NULL},
 };

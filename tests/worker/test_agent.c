@@ -670,14 +670,15 @@ static void test_probe(void **unused)
     struct err e = {0};
     char *text = NULL;
     struct source *source = NULL;
-    if (agent_probe(clip, &agent_options.limits, "2", &text, &e) < 0)
+    if (agent_probe(clip, "cpu", &agent_options.limits, "2", &text, &e) < 0)
         fail_msg("%s", e.msg);
     assert_int_equal(bind_parse(&source_type, text, strlen(text), "source", ERR_BUG, &source, &e),
                      0);
     assert_int_equal(source->video->frames, FRAMES);
     bind_free(&source_type, &source);
     free(text);
-    assert_int_equal(agent_probe("/dev/null", &agent_options.limits, "2", &text, &e), -ERR_INPUT);
+    assert_int_equal(agent_probe("/dev/null", "cpu", &agent_options.limits, "2", &text, &e),
+                     -ERR_INPUT);
 }
 
 /* Idle, it ends at once and without having given anything back. */

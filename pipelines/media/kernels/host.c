@@ -2,6 +2,7 @@
 
 #include "pipelines/media/kernels/thumbnail.cu"
 #include "pipelines/media/kernels/tonemap.cu"
+#include "pipelines/media/kernels/turn.cu"
 
 /* Vectors of neighbouring threads. What never changes within a picture is told to the compiler. */
 KERNEL_FUNCTION void tonemap_all(struct tonemap_params p, int width, int height)
@@ -32,6 +33,14 @@ void kernel_host_thumbnail(const void *params, int width, int height, int depth)
                 thumbnail_at(params, x, y, z);
 }
 
+void kernel_host_turn(const void *params, int width, int height, int depth)
+{
+    for (int z = 0; z < depth; z++)
+        for (int y = 0; y < height; y++)
+            for (int x = 0; x < width; x++)
+                turn_at(params, x, y, z);
+}
+
 enum { POINTER = sizeof(void *) };
 
 const struct kernel_host kernel_host_table[] = {
@@ -39,5 +48,7 @@ const struct kernel_host kernel_host_table[] = {
      kernel_host_tonemap},
     {"thumbnail", sizeof(struct thumbnail_params),
      offsetof(struct thumbnail_params, planes) / POINTER, kernel_host_thumbnail},
+    {"turn", sizeof(struct turn_params), offsetof(struct turn_params, planes) / POINTER,
+     kernel_host_turn},
     {NULL, 0, 0, NULL},
 };

@@ -16,3 +16,4 @@ extern const struct kernel_host kernel_host_table[]; /* ends with a NULL name */
 
 void kernel_host_tonemap(const void *params, int width, int height, int depth);
 void kernel_host_thumbnail(const void *params, int width, int height, int depth);
+void kernel_host_turn(const void *params, int width, int height, int depth);

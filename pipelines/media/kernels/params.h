@@ -72,3 +72,21 @@ struct thumbnail_params {
     int32_t in_shift; /* of 2-byte samples: words >> in_shift */
     int32_t in_bits;  /* what is left: 8 or 10 */
 };
+
+/* --- turn: one thread for each pixel out; z: luma, or chroma (two samples a pixel) ------------ */
+
+struct turn_plane {
+    int32_t width, height;       /* out */
+    int32_t in_pitch, out_pitch; /* bytes */
+    int32_t samples;             /* of a pixel: 1, or 2 */
+    int32_t column, row;         /* where out's first pixel comes from */
+    int32_t gain, bias, divisor; /* out = (in * gain + bias) / divisor */
+};
+
+struct turn_params {
+    const void *in[2];
+    void *out[2];
+    struct turn_plane planes[2];
+    int32_t column_by_x, column_by_y, row_by_x, row_by_y; /* a step out, in pixels in */
+    int32_t bytes, shift; /* a sample's word; words >> shift are its bits */
+};
