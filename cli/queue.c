@@ -65,6 +65,21 @@ static void tenant_row(struct table *t, const json_t *o)
     table_cell(t, "%" PRId64, number(o, "running"));
 }
 
+/* A row for each of its devices. */
+static void worker_row(struct table *t, const json_t *o)
+{
+    size_t i;
+    json_t *d;
+    json_array_foreach(json_object_get(o, "devices"), i, d)
+    {
+        table_cell(t, "%s", text(o, "worker"));
+        table_cell(t, "%" PRId64 " of %" PRId64, number(o, "at_work"), number(o, "sessions"));
+        table_cell(t, "%s", text(d, "device"));
+        table_cell(t, "%s", text(d, "state"));
+        table_cell(t, "%s", text(d, "reason"));
+    }
+}
+
 static const struct {
     const char *key, *title, *columns;
     void (*row)(struct table *t, const json_t *o);
@@ -73,6 +88,7 @@ static const struct {
     {"leases", "leased", "TASK|WORKER|>ATTEMPT|>DONE|>FOR", lease_row},
     {"dead_letters", "dead letters", "TASK|WORKER|>ATTEMPTS|>SINCE|REASON", dead_row},
     {"tenants", "tenants", "TENANT|>OPEN JOBS|>RUNNING TASKS", tenant_row},
+    {"workers", "workers", "WORKER|>AT WORK|DEVICE|STATE|LAST TROUBLE", worker_row},
 };
 
 static void print_all(const json_t *all)

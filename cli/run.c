@@ -66,13 +66,14 @@ static int start_worker(struct run *r, const char *level, struct err *e)
 {
     const struct run_options *o = r->options;
     cleanup(free_ptr) char *sessions = xasprintf("%" PRId64, o->sessions);
-    const char *argv[16 + 2 * sizeof o->limits.values / sizeof o->limits.values[0]] = {
-        "worker",      "--redis",   embedded_redis_url(r->redis),
-        "--device",    o->device,   "--sessions",
-        sessions,      "--scratch", r->state.scratch,
-        "--grace",     "0.1", /* what is not finished now is finished by --resume */
-        "--log-level", level};
-    size_t n = 13;
+    const char *argv[18 + 2 * sizeof o->limits.values / sizeof o->limits.values[0]] = {
+        "worker",       "--redis",   embedded_redis_url(r->redis),
+        "--device",     o->device,   "--sessions",
+        sessions,       "--scratch", r->state.scratch,
+        "--grace",      "0.1", /* what is not finished now is finished by --resume */
+        "--quarantine", "0",   /* nobody waits for a GPU to recover */
+        "--log-level",  level};
+    size_t n = 15;
     for (size_t i = 0; i < o->limits.n; i++) {
         argv[n++] = "--limit";
         argv[n++] = o->limits.values[i];

@@ -6,7 +6,7 @@ struct worker_options {
     struct cli_common common;
     const char *redis, *device, *scratch;
     int64_t sessions;
-    double grace_s;
+    double grace_s, quarantine_s;
     struct opt_list limits;
 };
 
@@ -20,6 +20,7 @@ static int worker_run(const void *arg, int argc, char **argv, struct err *e)
         .scratch = o->scratch,
         .sessions = (int)o->sessions,
         .grace_s = o->grace_s,
+        .quarantine_s = o->quarantine_s,
     };
     if (!o->redis)
         return err_set(e, ERR_USAGE, "which queue? give --redis URL or set TRANSCODE_REDIS");
@@ -57,6 +58,14 @@ static const struct opt options[] = {
      .fallback = "25",
      .max = 86400,
      .help = "on SIGTERM, time for running tasks to finish before they are given back"},
+    {.name = "quarantine",
+     .type = OPT_SECONDS,
+     .offset = offsetof(struct worker_options, quarantine_s),
+     .argument = "SECONDS",
+     .fallback = "30",
+     .max = 1800,
+     .help = "time for which a GPU that failed again and again gets no work, doubled each time; 0: "
+             "once no GPU is left, end with exit code 5"},
     CLI_OPT_LIMIT(struct worker_options),
     {0},
 };
@@ -68,6 +77,11 @@ const struct opt_verb verb_worker = {
     .details =
         "SIGTERM drains: nothing new is leased, running tasks get the grace time, the rest is "
         "given back to the queue and the exit code is 6. A second one stops at once.\n\n"
+        "Several devices are served as --device cuda:0,cuda:1, each by its share of the sessions. "
+        "After trouble on a GPU its session is ended, and the next one tests the GPU before it "
+        "gets work. Three failures within ten minutes (each job counts once) put that GPU in "
+        "quarantine; `transcode queue` shows it. With every GPU in quarantine nothing is leased "
+        "until one passes its test.\n\n"
         "Sessions get no environment but locale, LD_LIBRARY_PATH, CUDA_* and NVIDIA_* variables, "
         "and "
         "those that TRANSCODE_SESSION_ENV names, separated by blanks.",

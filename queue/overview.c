@@ -52,9 +52,38 @@ static void split_whys(json_t *dead)
     }
 }
 
+/* What each worker told becomes members of its row. */
+static void read_statuses(json_t *workers)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach(workers, i, o)
+    {
+        const char *text = json_string_value(json_object_get(o, "status"));
+        json_t *status = json_loads(text ? text : "", 0, NULL);
+        json_object_del(o, "status");
+        json_object_update_missing(o, status);
+        json_decref(status);
+    }
+}
+
+int queue_worker_tell(struct queue *q, const char *worker, const json_t *status, int64_t keep_us,
+                      struct err *e)
+{
+    cleanup(request_free) struct request argv = {0};
+    cleanup(reply_free) redisReply *reply = NULL;
+    cleanup(free_ptr) char *text = status ? json_dumps(status, JSON_COMPACT) : NULL;
+    if (text && strlen(text) > QUEUE_STATUS_MAX)
+        return err_set(e, ERR_USAGE, "worker %s: its status is too long", worker);
+    request_string(&argv, worker);
+    request_string(&argv, text);
+    request_int(&argv, text ? keep_us : 0);
+    return queue_script(q, "worker", &argv, 0, &reply, e);
+}
+
 int queue_overview(struct queue *q, json_t **ret, struct err *e)
 {
-    enum { NOW, DEPTH, DELAYED, LEASES, DEAD, JOBS, LISTS, LISTS_N = 4 };
+    enum { NOW, DEPTH, DELAYED, LEASES, DEAD, JOBS, LISTS, LISTS_N = 5 };
     static const char *const counts[] = {[DEPTH] = "depth",
                                          [DELAYED] = "delayed",
                                          [LEASES] = "leased",
@@ -66,11 +95,15 @@ int queue_overview(struct queue *q, json_t **ret, struct err *e)
     static const char *const dead[] = {"task", "@age_s", "worker", "#attempts", "why", NULL};
     static const char *const tenants[] = {
         "tenant", "#weight", "#running_max", "#open_max", "#running", "#open", NULL};
+    static const char *const workers[] = {"worker", "status", NULL};
     static const struct {
         const char *name;
         const char *const *keys;
-    } lists[LISTS_N] = {
-        {"lanes", lanes}, {"leases", leases}, {"dead_letters", dead}, {"tenants", tenants}};
+    } lists[LISTS_N] = {{"lanes", lanes},
+                        {"leases", leases},
+                        {"dead_letters", dead},
+                        {"tenants", tenants},
+                        {"workers", workers}};
     cleanup(request_free) struct request argv = {0};
     cleanup(reply_free) redisReply *reply = NULL;
     request_int(&argv, QUEUE_SHOW_MAX);
@@ -85,6 +118,7 @@ int queue_overview(struct queue *q, json_t **ret, struct err *e)
             o, lists[i].name,
             rows_to_json(reply->element[LISTS + i], lists[i].keys, reply_int(reply, NOW)));
     split_whys(json_object_get(o, "dead_letters"));
+    read_statuses(json_object_get(o, "workers"));
     return 0;
 }
 

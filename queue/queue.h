@@ -130,9 +130,16 @@ int queue_job_wait(struct queue *q, const char *id, int64_t wait_us, struct err 
 /* Live tasks (XLEN of the depth stream): what KEDA scales on. */
 int64_t queue_depth(struct queue *q, struct err *e);
 
+/* What a worker says of itself, kept for so long; NULL: it ends. status: what operators see in
+ * queue_overview, at most QUEUE_STATUS_MAX bytes of JSON; borrowed. 0 or -kind. */
+#define QUEUE_STATUS_MAX 65536
+int queue_worker_tell(struct queue *q, const char *worker, const json_t *status, int64_t keep_us,
+                      struct err *e);
+
 /* What the queue holds now: counts of all, and up to QUEUE_SHOW_MAX each of lanes (class, priority,
  * tenant, tasks, age of the oldest job), leases (task, worker, attempt, progress, age), dead
- * letters (task, worker, reason, log) and tenants. *ret: the caller's. */
+ * letters (task, worker, reason, log), tenants and workers (worker, and what it told). *ret: the
+ * caller's. */
 #define QUEUE_SHOW_MAX 500
 int queue_overview(struct queue *q, json_t **ret, struct err *e);
 

@@ -27,7 +27,6 @@
 #include "worker/slot.h"
 
 enum {
-    HANG_S = 60,
     GRACE_S = 25,
     OPEN_US = 10000000,      /* for which Redis may be away at the start */
     CALL_RETRY_US = 200000,  /* for which one call retries: the loop must not stand still */
@@ -38,6 +37,7 @@ enum {
     EARLY_ENDS_MAX = 5,      /* sessions that end before they are ready: no use in going on */
     MESSAGES_A_TURN = 64,    /* of one session */
     FIXED_POLLFDS = 3,
+    TELL_US = 10000000, /* between two reports to the queue, which forgets after three */
 };
 
 struct agent {
@@ -48,12 +48,16 @@ struct agent {
     struct queue *queue;
     struct leaser *leaser;
     struct delivery *delivery;
+    struct slot_device devices[AGENT_DEVICES_MAX];
+    int n_devices;
     struct slot slots[AGENT_SESSIONS_MAX];
     int n_slots;
+    char *name; /* in the queue */
+    int64_t tell_at_us;
     struct run *runs;
     uint64_t last_id;
     int64_t queue_away_until_us;
-    bool is_draining, has_given_back, has_warned, has_been_ready;
+    bool is_draining, has_given_back, has_warned;
     int64_t drain_until_us;
     struct err fatal; /* kind 0: none */
 };
@@ -105,30 +109,6 @@ static bool is_in_session(const struct run *r)
     return r && (r->state == RUN_WORKING || r->state == RUN_STOPPING);
 }
 
-/* Ends a slot's process; why: what it did, NULL: it ended by itself. A run that was in it is
- * decided by that, unless it was before. */
-static void end_session(struct agent *a, struct slot *s, enum err_kind kind, const char *why,
-                        int64_t now_us)
-{
-    struct err e;
-    struct run *r = s->run;
-    int pid = session_process_pid(s->process);
-    cleanup(free_ptr) char *how = xstrdup(session_process_kill(s->process));
-    cleanup(free_ptr) char *tail = xstrdup(session_process_log_tail(s->process));
-    bool was_ready = s->is_ready;
-    slot_end(s, now_us);
-    err_set(&e, kind, "session %d (pid %d) %s%s", s->number, pid,
-            why ? "" : "ended: ", why ? why : how);
-    if (!was_ready && s->early_ends >= EARLY_ENDS_MAX)
-        err_set(&a->fatal, ERR_RESOURCE, "sessions end before they are ready: %s: %s", e.msg, tail);
-    else
-        log_warning("%s", e.msg);
-    if (r && r->state == RUN_WORKING)
-        run_decide(r, VERDICT_FAIL, &e, tail);
-    if (is_in_session(r))
-        run_settle_from(r, now_us);
-}
-
 /* Decides a run that may be in a session, which is asked to stop. */
 static void stop_run(struct agent *a, struct run *r, enum run_verdict verdict,
                      const struct err *why, int64_t now_us)
@@ -146,20 +126,135 @@ static void stop_run(struct agent *a, struct run *r, enum run_verdict verdict,
     session_process_send(s->process, MESSAGE_CANCEL, NULL, NULL, NULL); /* or receive tells */
 }
 
+/* ---- devices ---- */
+
+static bool is_gpu(const struct slot_device *d)
+{
+    return strcmp(d->name, "cpu") != 0;
+}
+
+/* NULL: some device may get work, now or when its test has passed. */
+static const struct slot_device *last_closed(const struct agent *a, int64_t now_us)
+{
+    const struct slot_device *last = &a->devices[0];
+    for (int i = 0; i < a->n_devices; i++) {
+        if (!quarantine_is_closed(&a->devices[i].quarantine, now_us))
+            return NULL;
+        if (a->devices[i].quarantine.until_us > last->quarantine.until_us)
+            last = &a->devices[i];
+    }
+    return last;
+}
+
+/* A device is in quarantine from now on. With none left, what waits here goes to other workers. */
+static void on_closed(struct agent *a, const struct slot_device *d, int64_t now_us)
+{
+    const struct quarantine *q = &d->quarantine;
+    log_warning("%s gets no work for %.0f s: %s", d->name, (double)(q->until_us - now_us) / 1e6,
+                q->why.msg);
+    a->tell_at_us = now_us;
+    if (!last_closed(a, now_us))
+        return;
+    for (struct run *r = a->runs; r; r = r->next)
+        if (r->state == RUN_WAITING)
+            stop_run(a, r, VERDICT_RELEASE, NULL, now_us);
+    bool has_worked = false;
+    for (int i = 0; i < a->n_devices; i++)
+        has_worked |= a->devices[i].has_worked;
+    if (!has_worked || a->options->quarantine_s <= 0)
+        a->fatal = q->why;
+    else
+        log_warning("no device is left; nothing is leased until one passes its test");
+}
+
+/* A session had trouble that may be its GPU's: whoever starts there next tests it first. */
+static void suspect(struct agent *a, struct slot *s, const struct err *why, int64_t now_us)
+{
+    if (!is_gpu(s->device))
+        return;
+    quarantine_suspect(&s->device->quarantine, why);
+    a->tell_at_us = now_us;
+}
+
+/* Trouble that is its GPU's, in its task or, without one, at its start. */
+static void blame(struct agent *a, struct slot *s, const struct err *why, int64_t now_us)
+{
+    struct quarantine *q = &s->device->quarantine;
+    bool is_closed = !s->run && !s->device->has_worked;
+    if (!is_gpu(s->device))
+        return;
+    if (is_closed)
+        quarantine_close(q, why, now_us);
+    else
+        is_closed = quarantine_strike(q, s->run ? s->run->lease->job : NULL, why, now_us);
+    a->tell_at_us = now_us;
+    if (is_closed)
+        on_closed(a, s->device, now_us);
+}
+
+/* What the end of a session tells of its device. */
+static void weigh_end(struct agent *a, struct slot *s, bool was_ready, const struct err *why,
+                      int64_t now_us)
+{
+    const struct slot_device *d = s->device;
+    bool has_worked = is_gpu(d) && d->has_worked;
+    if (was_ready && !d->quarantine.is_suspect)
+        suspect(a, s, why, now_us);
+    else if (!was_ready && (why->kind == ERR_DEVICE || (has_worked && why->kind != ERR_RESOURCE)))
+        blame(a, s, why, now_us);
+    else if (!was_ready && !has_worked && s->early_ends >= EARLY_ENDS_MAX)
+        err_set(&a->fatal, ERR_RESOURCE, "sessions end before they are ready: %s", why->msg);
+}
+
+/* ---- sessions ---- */
+
+/* Ends a slot's process; why: what it did, NULL: it ended by itself. A run that was in it is
+ * decided by that, unless it was before. */
+static void end_session(struct agent *a, struct slot *s, enum err_kind kind, const char *why,
+                        int64_t now_us)
+{
+    struct err e, reason;
+    struct run *r = s->run;
+    int pid = session_process_pid(s->process);
+    cleanup(free_ptr) char *how = xstrdup(session_process_kill(s->process));
+    cleanup(free_ptr) char *tail = xstrdup(session_process_log_tail(s->process));
+    bool was_ready = s->is_ready;
+    slot_end(s, now_us);
+    err_set(&e, kind, "session %d (pid %d) %s%s", s->number, pid,
+            why ? "" : "ended: ", why ? why : how);
+    log_warning("%s", e.msg);
+    err_set(&reason, kind, "%s", why && !was_ready ? why : e.msg);
+    weigh_end(a, s, was_ready, &reason, now_us);
+    if (r && r->state == RUN_WORKING)
+        run_decide(r, VERDICT_FAIL, &e, tail);
+    if (is_in_session(r))
+        run_settle_from(r, now_us);
+}
+
 /* ---- what sessions say ---- */
 
 static int on_hello(struct agent *a, struct slot *s, const void *body, int64_t now_us,
                     struct err *e)
 {
     const struct message_hello *hello = body;
-    (void)now_us;
+    struct slot_device *d = s->device;
     if (hello->protocol != PROTOCOL_VERSION || s->is_ready)
         return err_set(e, ERR_BUG, "an unexpected hello");
-    if (!a->has_been_ready)
+    if (d->has_worked && strcmp(d->name, hello->device))
+        return err_set(e, ERR_DEVICE, "got %s where others got %s", hello->device, d->name);
+    if (!d->has_worked) {
         log_info("sessions work on %s", hello->device);
-    if (!a->has_been_ready && hello->choice)
-        log_warning("device %s", hello->choice); /* nobody should have to look for it */
-    s->is_ready = a->has_been_ready = true;
+        if (hello->choice)
+            log_warning("device %s", hello->choice); /* nobody should have to look for it */
+        free(d->name);
+        d->name = xstrdup(hello->device);
+    }
+    if (s->is_testing) {
+        log_warning("%s passed its test and gets work", d->name);
+        quarantine_passed(&d->quarantine);
+        a->tell_at_us = now_us;
+    }
+    s->is_ready = d->has_worked = true;
     s->early_ends = 0;
     log_debug("session %d is ready, version %s, confined by %s", s->number, hello->version,
               hello->sandbox);
@@ -204,15 +299,21 @@ static int on_fail(struct agent *a, struct slot *s, const void *body, int64_t no
     const struct message_fail *fail = body;
     struct err why;
     err_set(&why, err_kind_parse(fail->kind), "%s", fail->message);
-    if (!is_in_session(s->run)) { /* its device: if no session ever had it, none will */
-        if (!a->has_been_ready)
+    if (!is_in_session(s->run)) { /* at its start */
+        if (!s->device->has_worked && err_is_permanent(why.kind))
             a->fatal = why;
         return err_set(e, why.kind, "%s", why.msg);
     }
     if (s->run->state == RUN_WORKING)
         run_decide(s->run, VERDICT_FAIL, &why, session_process_log_tail(s->process));
     run_settle_from(s->run, now_us);
-    return 0;
+    if (!is_gpu(s->device) || (why.kind != ERR_DEVICE && why.kind != ERR_BUG))
+        return 0;
+    if (fail->is_broken)
+        blame(a, s, &why, now_us);
+    else
+        suspect(a, s, &why, now_us);
+    return err_set(e, why.kind, "is not used again after trouble on %s", s->device->name);
 }
 
 static const struct {
@@ -257,12 +358,27 @@ static void hear_session(struct agent *a, struct slot *s, int64_t now_us)
 
 /* ---- slots ---- */
 
+/* A device that is suspect is tested by one session; the others wait for what it finds. */
+static bool may_start(const struct agent *a, const struct slot *s)
+{
+    bool is_tested = false;
+    for (int i = 0; i < a->n_slots; i++)
+        is_tested |=
+            a->slots[i].device == s->device && a->slots[i].process && !a->slots[i].is_ready;
+    return !is_tested || !s->device->quarantine.is_suspect;
+}
+
 static void start_sessions(struct agent *a, int64_t now_us)
 {
     for (int i = 0; i < a->n_slots && !a->is_draining; i++) {
         struct slot *s = &a->slots[i];
         struct err e;
-        if (slot_start(s, &a->slot_options, now_us, &e) < 0) {
+        if (quarantine_is_closed(&s->device->quarantine, now_us)) {
+            if (s->process && !s->run)
+                slot_end(s, now_us);
+            continue;
+        }
+        if (may_start(a, s) && slot_start(s, &a->slot_options, now_us, &e) < 0) {
             if (s->early_ends >= EARLY_ENDS_MAX)
                 a->fatal = e;
             else
@@ -391,7 +507,12 @@ static void keep_lease(struct agent *a, struct run *r, int64_t now_us)
     if (advice == KEEPER_RENEW) {
         renew(a, r, now_us);
     } else if (advice == KEEPER_HUNG) {
-        snprintf(why, sizeof why, "made no progress for %g s", (double)limits->hang_us / 1e6);
+        struct err hung;
+        err_set(&hung, ERR_DEVICE, "a task made no progress for %lld s",
+                (long long)(limits->hang_us / 1000000));
+        blame(a, find_slot(a, r), &hung, now_us);
+        snprintf(why, sizeof why, "made no progress for max_silence_s=%lld",
+                 (long long)(limits->hang_us / 1000000));
         end_session(a, find_slot(a, r), ERR_TRANSIENT, why, now_us);
     } else if (advice == KEEPER_OVERTIME) {
         snprintf(why, sizeof why, "ran over the limit max_task_s=%lld, raise it with --limit",
@@ -536,19 +657,57 @@ static void turn(struct agent *a)
     tend_runs(a, now_us); /* what failed at its assignment */
 }
 
+static int count_working(const struct agent *a)
+{
+    int n = 0;
+    for (int i = 0; i < a->n_slots; i++)
+        n += is_in_session(a->slots[i].run);
+    return n;
+}
+
 static void show_title(const struct agent *a)
 {
-    int working = 0;
-    for (int i = 0; i < a->n_slots; i++)
-        working += is_in_session(a->slots[i].run);
-    process_title_set("agent, %d of %d sessions at work%s", working, a->n_slots,
+    const struct slot_device *closed = last_closed(a, clock_mono_us());
+    process_title_set("agent, %d of %d sessions at work%s%s%s", count_working(a), a->n_slots,
+                      closed ? ", quarantined: " : "", closed ? closed->name : "",
                       a->is_draining ? ", stopping" : "");
+}
+
+/* ---- what the queue is told of this worker ---- */
+
+static json_t *device_status(const struct slot_device *d, int64_t now_us)
+{
+    const struct quarantine *q = &d->quarantine;
+    json_t *o = json_pack("{s:s, s:s, s:i}", "device", d->name, "state",
+                          quarantine_state(q, now_us), "strikes", q->n_strikes);
+    if (quarantine_is_closed(q, now_us))
+        json_object_set_new(o, "for_s", json_integer((q->until_us - now_us) / 1000000));
+    if (q->why.kind)
+        json_object_set_new(o, "reason", json_string(q->why.msg));
+    return o;
+}
+
+static void tell_status(struct agent *a, int64_t now_us)
+{
+    struct err e;
+    if (now_us < a->tell_at_us || now_us < a->queue_away_until_us)
+        return;
+    a->tell_at_us = now_us + TELL_US;
+    json_t *devices = json_array();
+    for (int i = 0; i < a->n_devices; i++)
+        json_array_append_new(devices, device_status(&a->devices[i], now_us));
+    json_t *o = json_pack("{s:i, s:i, s:b, s:o}", "sessions", a->n_slots, "at_work",
+                          count_working(a), "is_draining", a->is_draining, "devices", devices);
+    if (queue_worker_tell(a->queue, a->name, o, 3 * TELL_US, &e) < 0)
+        queue_is_away(a, &e);
+    json_decref(o);
 }
 
 static void serve(struct agent *a)
 {
     while (!a->is_draining || (a->runs && clock_mono_us() < a->drain_until_us)) {
         turn(a);
+        tell_status(a, clock_mono_us());
         show_title(a);
     }
     give_back(a, clock_mono_us());
@@ -560,6 +719,7 @@ static void serve(struct agent *a)
         if (a->runs)
             clock_sleep_us(20000);
     } while (a->runs && clock_mono_us() < until_us);
+    queue_worker_tell(a->queue, a->name, NULL, 0, NULL);
 }
 
 /* ---- start and end ---- */
@@ -590,9 +750,26 @@ static int open_leaser(struct agent *a, struct err *e)
 {
     char host[64] = "worker";
     gethostname(host, sizeof host - 1);
-    cleanup(free_ptr) char *name = xasprintf("%s:%d", host, (int)getpid());
-    const struct leaser_options options = {a->options->redis_url, name, a->keeper_limits.lease_us};
+    a->name = xasprintf("%s:%d", host, (int)getpid());
+    const struct leaser_options options = {a->options->redis_url, a->name,
+                                           a->keeper_limits.lease_us};
     return leaser_start(&options, &a->leaser, e);
+}
+
+/* "cuda:0,cuda:1": sessions are dealt out to them in turn. */
+static int open_devices(struct agent *a, struct err *e)
+{
+    cleanup(free_ptr) char *names = xstrdup(a->options->device);
+    char *rest = NULL;
+    double first_s = a->options->quarantine_s;
+    for (char *n = strtok_r(names, ",", &rest); n; n = strtok_r(NULL, ",", &rest)) {
+        if (a->n_devices == AGENT_DEVICES_MAX)
+            return err_set(e, ERR_USAGE, "more than %d devices", AGENT_DEVICES_MAX);
+        struct slot_device *d = &a->devices[a->n_devices++];
+        d->name = xstrdup(n);
+        d->quarantine.first_us = first_s > 0 ? (int64_t)(first_s * 1e6) : QUARANTINE_MAX_US;
+    }
+    return a->n_devices ? 0 : err_set(e, ERR_USAGE, "no device is named");
 }
 
 static int open_slots(struct agent *a, struct err *e)
@@ -600,15 +777,20 @@ static int open_slots(struct agent *a, struct err *e)
     int wanted = a->options->sessions > 0 ? a->options->sessions : cores();
     if (wanted > AGENT_SESSIONS_MAX)
         wanted = AGENT_SESSIONS_MAX;
+    if (wanted < a->n_devices)
+        wanted = a->n_devices;
     int rc = 0;
     for (; a->n_slots < wanted && rc == 0; a->n_slots++)
-        rc = slot_open(&a->slots[a->n_slots], a->n_slots, a->scratch, e);
+        rc = slot_open(&a->slots[a->n_slots], a->n_slots, &a->devices[a->n_slots % a->n_devices],
+                       a->scratch, e);
     return rc;
 }
 
 static int open_all(struct agent *a, struct err *e)
 {
-    int rc = scratch_open(a->options->scratch, &a->scratch, e);
+    int rc = open_devices(a, e);
+    if (rc == 0)
+        rc = scratch_open(a->options->scratch, &a->scratch, e);
     if (rc == 0)
         rc = open_slots(a, e);
     if (rc == 0)
@@ -635,6 +817,9 @@ static void close_all(struct agent *a)
             session_process_quit(a->slots[i].process);
     for (int i = 0; i < a->n_slots; i++)
         slot_close(&a->slots[i]);
+    for (int i = 0; i < a->n_devices; i++)
+        free(a->devices[i].name);
+    free(a->name);
     queue_close(&a->queue);
     scratch_close(&a->scratch);
 }
@@ -642,13 +827,11 @@ static void close_all(struct agent *a)
 int agent_run(const struct agent_options *options, struct err *e)
 {
     struct agent *a = xcalloc(1, sizeof *a);
-    double hang_s = options->hang_s > 0 ? options->hang_s : HANG_S;
     int64_t lease_us = options->lease_s > 0 ? (int64_t)(options->lease_s * 1e6) : QUEUE_LEASE_US;
     a->options = options;
-    a->slot_options =
-        (struct slot_options){options->session_exe, options->device, &options->limits};
-    a->keeper_limits = (struct lease_keeper_limits){lease_us, (int64_t)(hang_s * 1e6),
-                                                    options->limits.max_task_s * 1000000};
+    a->slot_options = (struct slot_options){options->session_exe, &options->limits};
+    a->keeper_limits = (struct lease_keeper_limits){
+        lease_us, options->limits.max_silence_s * 1000000, options->limits.max_task_s * 1000000};
     process_signals_catch();
     int rc = open_all(a, e);
     if (rc == 0) {

@@ -13,8 +13,6 @@
 #include "worker/scratch.h"
 #include "worker/session_process.h"
 
-enum { HANG_US = 60000000 };
-
 struct probe {
     struct session_process *process;
     struct lease_keeper keeper;
@@ -63,7 +61,8 @@ static int check_time(const struct probe *p, struct err *e)
 {
     switch (lease_keeper_check(&p->keeper, clock_mono_us())) {
     case KEEPER_HUNG:
-        return err_set(e, ERR_TRANSIENT, "the probe made no progress for %d s", HANG_US / 1000000);
+        return err_set(e, ERR_TRANSIENT, "the probe made no progress for max_silence_s=%lld",
+                       (long long)(p->keeper.limits.hang_us / 1000000));
     case KEEPER_OVERTIME:
         return err_set(e, ERR_INPUT,
                        "the probe ran over the limit max_task_s=%lld, raise it with "
@@ -124,7 +123,8 @@ int agent_probe(const char *input, const char *device, const struct limits *limi
     if (rc < 0)
         return rc;
     struct probe p = {0};
-    const struct lease_keeper_limits times = {HANG_US, HANG_US, limits->max_task_s * 1000000};
+    const int64_t silence_us = limits->max_silence_s * 1000000; /* there is no lease to renew */
+    const struct lease_keeper_limits times = {silence_us, silence_us, limits->max_task_s * 1000000};
     lease_keeper_init(&p.keeper, &times, clock_mono_us());
     lease_keeper_work(&p.keeper, true, clock_mono_us());
     rc = probe(&p, device, limits, grid, input_fd, scratch, e);

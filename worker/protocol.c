@@ -13,6 +13,7 @@ static const struct bind_field start_fields[] = {
     BIND(struct message_start, number, BIND_INT, .is_required = true),
     BIND(struct message_start, log_level, BIND_INT, .min = LOG_ERROR, .max = LOG_DEBUG),
     BIND(struct message_start, device, BIND_STRING, .is_required = true),
+    BIND(struct message_start, is_test, BIND_BOOL),
     BIND_SUB(struct message_start, limits, limits_type, .is_required = true),
     {0},
 };
@@ -72,6 +73,7 @@ static const struct bind_struct done_type = {"a done message", sizeof(struct mes
 static const struct bind_field fail_fields[] = {
     BIND(struct message_fail, kind, BIND_STRING, .is_required = true),
     BIND(struct message_fail, message, BIND_STRING, .is_required = true),
+    BIND(struct message_fail, is_broken, BIND_BOOL),
     {0},
 };
 static const struct bind_struct fail_type = {"a fail message", sizeof(struct message_fail),

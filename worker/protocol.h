@@ -43,6 +43,7 @@ struct message_start { /* one descriptor: the scratch root, all of the file syst
     int protocol, number;
     int log_level; /* enum log_level */
     char *device;
+    bool is_test; /* the device is suspect: to be tested first */
     struct limits *limits;
 };
 
@@ -79,6 +80,7 @@ struct message_done {
 struct message_fail {
     char *kind; /* err_kind_name */
     char *message;
+    bool is_broken; /* the device is of no more use to this process */
 };
 
 struct message {

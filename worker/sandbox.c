@@ -108,7 +108,7 @@ int sandbox_enter(const struct limits *limits, int scratch_fd, bool has_gpu,
     if (sandbox_limit_resources(limits, has_gpu, why, sizeof why) < 0 ||
         sandbox_drop_privileges(why, sizeof why) < 0)
         return err_set(e, ERR_BUG, "the session cannot be confined: %s", why);
-    if (sandbox_restrict_files(scratch_fd, &ret->landlock_abi, why, sizeof why) < 0)
+    if (sandbox_restrict_files(scratch_fd, has_gpu, &ret->landlock_abi, why, sizeof why) < 0)
         note_missing(ret, "Landlock", why);
     if (sandbox_restrict_calls(has_gpu, why, sizeof why) < 0)
         note_missing(ret, "seccomp", why);

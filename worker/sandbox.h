@@ -1,7 +1,8 @@
 /*
  * What a session may still do once it is closed: read and write the descriptors it holds, work
  * beneath its scratch root, use memory up to a limit, run threads. Nothing else: no file of the
- * system, no socket, no program, no child, no signal to another process.
+ * system, no socket, no program, no child, no signal to another process. With a GPU, its driver may
+ * also open again the device nodes that it holds, and has ioctl.
  *
  * Layers, each of which holds alone where another cannot be had: rlimits and dropped capabilities,
  * Landlock (file system, TCP, signals), seccomp (the list of system calls). Thread: the only one of
@@ -35,5 +36,5 @@ char *sandbox_describe(const struct sandbox_state *s);
 /* The layers. Each returns 0, or -1 with the reason in `why`. */
 int sandbox_limit_resources(const struct limits *limits, bool has_gpu, char *why, size_t size);
 int sandbox_drop_privileges(char *why, size_t size);
-int sandbox_restrict_files(int scratch_fd, int *ret_abi, char *why, size_t size);
+int sandbox_restrict_files(int scratch_fd, bool has_gpu, int *ret_abi, char *why, size_t size);
 int sandbox_restrict_calls(bool has_gpu, char *why, size_t size);

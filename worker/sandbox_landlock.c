@@ -1,5 +1,10 @@
 /*
- * The file system as a session sees it: its scratch root, nothing else. The kernel interface is
+ * The file system as a session sees it: its scratch root, and with a GPU the device nodes that its
+ * driver holds open already. NVIDIA's kernel module lets a descriptor carry one mapping for its
+ * whole life, so that the driver opens its nodes again for each further one (an encoder's buffers,
+ * for instance); that gives a process nothing which the open descriptor does not.
+ *
+ * The kernel interface is
  * stable and versioned; what an older kernel does not know is masked out by its version, so that
  * each gives what it can. The numbers below stand here because Debian 12's headers end at
  * version 1.
@@ -8,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,13 +32,14 @@ enum { /* linux/landlock.h, LANDLOCK_ACCESS_FS_* */
        FS_TRUNCATE = 1 << 14,
        FS_IOCTL_DEV = 1 << 15,
 };
+#define FS_NODE (FS_WRITE_FILE | FS_READ_FILE | FS_IOCTL_DEV)
 #define FS_SCRATCH                                                                               \
     (FS_WRITE_FILE | FS_READ_FILE | FS_READ_DIR | FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | \
      FS_MAKE_REG | FS_REFER | FS_TRUNCATE)
 
 enum { NET_ALL = (1 << 0) | (1 << 1) };   /* bind and connect of TCP */
 enum { SCOPE_ALL = (1 << 0) | (1 << 1) }; /* abstract Unix sockets, signals */
-enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1 };
+enum { CREATE_RULESET_VERSION = 1, RULE_PATH_BENEATH = 1, NODE_FDS = 1024 };
 
 struct ruleset { /* struct landlock_ruleset_attr */
     uint64_t fs, net, scope;
@@ -59,7 +66,23 @@ static int failed(char *why, size_t size)
     return -1;
 }
 
-int sandbox_restrict_files(int scratch_fd, int *ret_abi, char *why, size_t size)
+static int add_rule(int ruleset, uint64_t access, int fd)
+{
+    const struct path_beneath rule = {access, fd};
+    return (int)syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0);
+}
+
+static int add_nodes(int ruleset, uint64_t access)
+{
+    for (int fd = SANDBOX_KEPT_FDS; fd < NODE_FDS; fd++) {
+        struct stat st;
+        if (fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && add_rule(ruleset, access, fd) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int sandbox_restrict_files(int scratch_fd, bool has_gpu, int *ret_abi, char *why, size_t size)
 {
     long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);
     if (abi < 1)
@@ -75,9 +98,9 @@ int sandbox_restrict_files(int scratch_fd, int *ret_abi, char *why, size_t size)
     cleanup(close_fd) int ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, known, 0);
     if (ruleset < 0)
         return failed(why, size);
-    struct path_beneath scratch = {FS_SCRATCH & all.fs, scratch_fd};
-    if (scratch_fd >= 0 &&
-        syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &scratch, 0) < 0)
+    if (scratch_fd >= 0 && add_rule(ruleset, FS_SCRATCH & all.fs, scratch_fd) < 0)
+        return failed(why, size);
+    if (has_gpu && add_nodes(ruleset, FS_NODE & all.fs) < 0)
         return failed(why, size);
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
         return failed(why, size);

@@ -23,7 +23,9 @@
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
 #include "pipelines/media/device.h"
+#include "pipelines/media/device_fault.h"
 #include "pipelines/media/probe.h"
+#include "pipelines/media/selftest.h"
 #include "pipelines/media/task.h"
 #include "worker/protocol.h"
 #include "worker/sandbox.h"
@@ -282,10 +284,11 @@ static int (*const works[])(struct session *s, const struct message_task *task, 
 
 /* ---- tasks ---- */
 
-static int answer(struct session *s, int rc, char *result, const struct err *why, struct err *e)
+static int answer(struct session *s, int rc, char *result, struct err *why, struct err *e)
 {
+    bool is_broken = rc < 0 && device_is_broken(s->device, why);
     const struct message_done done = {result};
-    const struct message_fail fail = {(char *)err_kind_name(why->kind), (char *)why->msg};
+    const struct message_fail fail = {(char *)err_kind_name(why->kind), why->msg, is_broken};
     pthread_mutex_lock(&s->lock); /* nobody else is left, but the channel is behind it */
     rc = rc < 0 ? send_all(s, MESSAGE_FAIL, &fail, e) : send_all(s, MESSAGE_DONE, &done, e);
     pthread_mutex_unlock(&s->lock);
@@ -354,6 +357,14 @@ static int say_hello(struct session *s, const struct sandbox_state *sandbox, str
     return send_all(s, MESSAGE_HELLO, &hello, e);
 }
 
+/* Only bytes made here are parsed, so that the sandbox can still be open. */
+static int test_device(const struct device *device, struct err *e)
+{
+    struct selftest found;
+    int rc = device_is_gpu(device) ? device_selftest(device, &found, e) : 0;
+    return rc < 0 ? err_prefix(e, "device %s fails its test", device_name(device)) : 0;
+}
+
 static int start(struct session *s, struct err *e)
 {
     cleanup(message_clear) struct message m;
@@ -371,6 +382,8 @@ static int start(struct session *s, struct err *e)
     avlog_init();
     sandbox_close_descriptors(m.fds[0]);
     rc = device_open(start->device, &s->device, e);
+    if (rc == 0 && start->is_test)
+        rc = test_device(s->device, e);
     if (rc < 0) {
         answer(s, rc, NULL, e, NULL);
         return rc;

@@ -89,6 +89,7 @@ static int send_start(const struct session_process_options *options, struct sess
                                   .number = p->number,
                                   .log_level = (int)log_level(),
                                   .device = (char *)options->device,
+                                  .is_test = options->is_test,
                                   .limits = (struct limits *)options->limits};
     return message_send(p->channel, MESSAGE_START, &start, &options->scratch_fd, e);
 }

@@ -15,6 +15,7 @@ struct session_process_options {
     const char *exe; /* NULL: this program */
     int number;
     const char *device;
+    bool is_test; /* it tests the device first */
     const struct limits *limits;
     int scratch_fd; /* its scratch root; borrowed */
 };

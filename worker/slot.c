@@ -13,10 +13,11 @@ enum {
     RESTART_MAX_US = 10000000,
 };
 
-int slot_open(struct slot *s, int number, const struct scratch *scratch, struct err *e)
+int slot_open(struct slot *s, int number, struct slot_device *device, const struct scratch *scratch,
+              struct err *e)
 {
     char name[32];
-    *s = (struct slot){.number = number, .root_fd = -1};
+    *s = (struct slot){.number = number, .device = device, .root_fd = -1};
     snprintf(name, sizeof name, "session%d", number);
     return scratch_make(scratch, name, &s->root_fd, e);
 }
@@ -40,10 +41,12 @@ int slot_start(struct slot *s, const struct slot_options *options, int64_t now_u
         return 0;
     const struct session_process_options process = {.exe = options->exe,
                                                     .number = s->number,
-                                                    .device = options->device,
+                                                    .device = s->device->name,
+                                                    .is_test = s->device->quarantine.is_suspect,
                                                     .limits = options->limits,
                                                     .scratch_fd = s->root_fd};
     s->is_ready = false;
+    s->is_testing = process.is_test;
     s->ready_by_us = now_us + START_MAX_US;
     int rc = session_process_start(&process, &s->process, e);
     if (rc < 0)
@@ -65,7 +68,7 @@ void slot_end(struct slot *s, int64_t now_us)
 
 bool slot_is_free(const struct slot *s)
 {
-    return s->process && s->is_ready && !s->run;
+    return s->process && s->is_ready && !s->run && !s->device->quarantine.is_suspect;
 }
 
 int slot_fitness(const struct slot *s, const struct lease *lease)

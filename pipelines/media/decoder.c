@@ -5,34 +5,49 @@
 #include "common/cleanup.h"
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
+#include "pipelines/media/device_fault.h"
 
 struct decoder {
     AVCodecContext *ctx;
     const struct device *device;
-    bool is_refused; /* the device cannot decode this stream */
+    bool is_offered; /* libavcodec knows how to decode this stream on the device */
+    bool is_refused; /* the device does not decode it */
+    struct err why;  /* of is_refused */
     int reorder;     /* frames, as the container's reader has found it */
     int64_t origin, last;
     int64_t frames, errors;
 };
 
+static void refuse(struct decoder *d)
+{
+    const AVCodecContext *c = d->ctx;
+    const char *profile = avcodec_profile_name(c->codec_id, c->profile), *dot = profile ? ", " : "";
+    const char *codec = avcodec_get_name(c->codec_id), *device = device_name(d->device);
+    d->is_refused = true;
+    profile = profile ? profile : "";
+    if (d->is_offered) /* and what libavcodec then asked of the driver failed */
+        device_fault(device_is_gpu(d->device), ERR_DEVICE, AVERROR_EXTERNAL, &d->why,
+                     "device %s cannot decode this %s video (%s%s%dx%d), use --device cpu", device,
+                     codec, profile, dot, c->width, c->height);
+    else
+        err_set(&d->why, ERR_DEVICE,
+                "device %s cannot decode this %s video (%s%s%dx%d): use --device cpu", device,
+                codec, profile, dot, c->width, c->height);
+}
+
 /* Takes the device's format or none: libavcodec would go on in software without a word. */
 static enum AVPixelFormat get_format(AVCodecContext *ctx, const enum AVPixelFormat *formats)
 {
     struct decoder *d = ctx->opaque;
-    for (; *formats != AV_PIX_FMT_NONE; formats++)
-        if (*formats == device_pix_fmt(d->device))
-            return *formats;
-    d->is_refused = true;
+    for (; *formats != AV_PIX_FMT_NONE; formats++) {
+        if (*formats != device_pix_fmt(d->device))
+            continue;
+        d->is_offered = true;
+        avlog_clear();
+        return *formats;
+    }
+    refuse(d);
     return AV_PIX_FMT_NONE;
-}
-
-static int refuse(const struct decoder *d, struct err *e)
-{
-    const char *profile = avcodec_profile_name(d->ctx->codec_id, d->ctx->profile);
-    return err_set(e, ERR_DEVICE,
-                   "device %s cannot decode this %s video (%s%s%dx%d): use --device cpu",
-                   device_name(d->device), avcodec_get_name(d->ctx->codec_id),
-                   profile ? profile : "", profile ? ", " : "", d->ctx->width, d->ctx->height);
 }
 
 int decoder_open(const AVStream *stream, int64_t origin, const struct device *device, int surfaces,
@@ -78,17 +93,31 @@ void decoder_close(struct decoder **d)
     free_ptr(d);
 }
 
+/* Not what the source is to blame for. A driver that failed loses frames that are in the source:
+ * that is no damage to be passed over. */
+static bool is_fatal(const struct decoder *d, int status)
+{
+    bool is_of_driver = status == AVERROR_EXTERNAL || status == AVERROR_UNKNOWN;
+    return d->is_refused || status == AVERROR(ENOMEM) || (is_of_driver && device_is_gpu(d->device));
+}
+
+/* Why neither a packet nor a frame will come any more. */
+static int fail(const struct decoder *d, int status, struct err *e)
+{
+    if (d->is_refused) {
+        *e = d->why;
+        return -(int)d->why.kind;
+    }
+    return device_fault(device_is_gpu(d->device), ERR_DEVICE, status, e, "device %s: decode video",
+                        device_name(d->device));
+}
+
 int decoder_send(struct decoder *d, const AVPacket *pkt, bool is_unneeded, struct err *e)
 {
     d->ctx->skip_frame = is_unneeded ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
     int status = avcodec_send_packet(d->ctx, pkt);
-    if (status == AVERROR(ENOMEM))
-        return err_set(e, ERR_RESOURCE, "decode video: out of memory");
-    if (d->is_refused)
-        return refuse(d, e);
-    if (status == AVERROR_EXTERNAL && device_is_gpu(d->device))
-        return err_set(e, ERR_DEVICE, "device %s: decode video: %s", device_name(d->device),
-                       avlog_reason(status));
+    if (is_fatal(d, status))
+        return fail(d, status, e);
     if (status < 0 && status != AVERROR_EOF)
         d->errors++;
     return 0;
@@ -102,18 +131,18 @@ int decoder_receive(struct decoder *d, AVFrame *frame, struct err *e)
             return 0;
         if (status == AVERROR_EOF)
             return status;
-        if (status == AVERROR(ENOMEM))
-            return err_set(e, ERR_RESOURCE, "decode video: out of memory");
         if (status < 0) { /* damaged: later packets decode again */
-            if (d->is_refused)
-                return refuse(d, e);
+            if (is_fatal(d, status))
+                return fail(d, status, e);
             d->errors++;
             continue;
         }
         break;
     }
-    if (device_is_gpu(d->device) && frame->format != device_pix_fmt(d->device))
-        return refuse(d, e);
+    if (device_is_gpu(d->device) && frame->format != device_pix_fmt(d->device)) {
+        refuse(d);
+        return fail(d, 0, e);
+    }
     d->frames++;
     int64_t pts = frame->best_effort_timestamp;
     pts = pts == AV_NOPTS_VALUE ? d->last + 1 : pts - d->origin;

@@ -9,6 +9,7 @@
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
 #include "pipelines/media/device_cuda.h"
+#include "pipelines/media/device_fault.h"
 #include "pipelines/media/device_kernels.h"
 
 struct kind {
@@ -85,7 +86,8 @@ static int fail_open(const struct device *d, int index, int status, struct err *
     if (index >= n && n > 0)
         return err_set(e, ERR_DEVICE, "device %s: there is no such GPU, the last one here is %s:%d",
                        d->name, d->kind->name, n - 1);
-    return err_set(e, ERR_DEVICE, "device %s: %s; use --device cpu", d->name, avlog_reason(status));
+    return device_fault(device_is_gpu(d), ERR_DEVICE, status, e,
+                        "device %s: does not open, use --device cpu", d->name);
 }
 
 static int open_kind(const struct kind *kind, int index, struct device **ret, struct err *e)

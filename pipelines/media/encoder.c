@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/strbuf.h"
-#include "pipelines/media/avlog.h"
+#include "pipelines/media/device_fault.h"
 
 enum { QUEUE_FRAMES = 2 };
 
@@ -73,9 +73,11 @@ static int encode(struct encoder *enc, const AVFrame *frame, struct err *e)
         if (written < 0)
             return written;
     }
-    return err_set(e, status == AVERROR(ENOMEM) ? ERR_RESOURCE : ERR_BUG, "%s: encoder %s: %s",
-                   enc->opt.codec.rendition->name, encoder_codec_name(enc->codec),
-                   avlog_reason(status));
+    const struct device *device = enc->opt.codec.device;
+    bool is_gpu = device_is_gpu(device);
+    return device_fault(is_gpu, is_gpu ? ERR_DEVICE : ERR_BUG, status, e, "%s: encoder %s on %s",
+                        enc->opt.codec.rendition->name, encoder_codec_name(enc->codec),
+                        device_name(device));
 }
 
 static void expect_key(struct encoder *enc, int64_t pts, int64_t segment)

@@ -6,7 +6,7 @@
 
 #include "common/cleanup.h"
 #include "common/strbuf.h"
-#include "pipelines/media/avlog.h"
+#include "pipelines/media/device_fault.h"
 
 /*
  * What each encoder needs so that a chunk can join its neighbours: keyframes only where they are
@@ -208,9 +208,9 @@ int encoder_codec_open(struct encoder_codec *c, struct err *e)
         return 0;
     int status = avcodec_open2(c->ctx, c->codec, &c->options);
     if (status < 0) /* on a GPU: no engine, no session left, no memory */
-        return err_set(e, c->is_gpu ? ERR_DEVICE : ERR_CONFIG,
-                       "%s: encoder %s does not open on %s: %s", c->rendition, c->codec->name,
-                       c->device, avlog_reason(status));
+        return device_fault(c->is_gpu, c->is_gpu ? ERR_DEVICE : ERR_CONFIG, status, e,
+                            "%s: encoder %s does not open on %s", c->rendition, c->codec->name,
+                            c->device);
     c->is_open = true;
     const AVDictionaryEntry *unknown = av_dict_get(c->options, "", NULL, AV_DICT_IGNORE_SUFFIX);
     return unknown ? err_set(e, ERR_CONFIG, "%s: encoder %s has no option \"%s\"", c->rendition,

@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/strbuf.h"
 #include "pipelines/media/avlog.h"
+#include "pipelines/media/device_fault.h"
 
 struct filter {
     char *description;
@@ -108,9 +109,8 @@ static int build(struct filter *f, const AVFrame *frame, struct err *e)
     avfilter_inout_free(&in);
     avfilter_inout_free(&out);
     if (status < 0)
-        return err_set(e, status == AVERROR(ENOMEM) ? ERR_RESOURCE : ERR_INPUT,
-                       "filter %dx%d frames by \"%s\": %s", frame->width, frame->height,
-                       f->description, avlog_reason(status));
+        return err_set(e, device_fault_kind(status, ERR_INPUT), "filter %dx%d frames by \"%s\": %s",
+                       frame->width, frame->height, f->description, avlog_reason(status));
     return 0;
 }
 
@@ -135,8 +135,8 @@ static bool fits(const struct filter *f, const AVFrame *frame)
 static int feed(struct filter *f, AVFrame *frame, struct err *e)
 {
     int status = av_buffersrc_add_frame(f->source, frame);
-    return status < 0 ? err_set(e, status == AVERROR(ENOMEM) ? ERR_RESOURCE : ERR_BUG,
-                                "filter \"%s\": %s", f->description, avlog_reason(status))
+    return status < 0 ? err_set(e, device_fault_kind(status, ERR_BUG), "filter \"%s\": %s",
+                                f->description, avlog_reason(status))
                       : 0;
 }
 
@@ -171,8 +171,8 @@ int filter_receive(struct filter *f, AVFrame *ret, struct err *e)
         if (status == AVERROR(EAGAIN))
             return 0;
         if (status != AVERROR_EOF)
-            return err_set(e, status == AVERROR(ENOMEM) ? ERR_RESOURCE : ERR_BUG,
-                           "filter \"%s\": %s", f->description, avlog_reason(status));
+            return err_set(e, device_fault_kind(status, ERR_BUG), "filter \"%s\": %s",
+                           f->description, avlog_reason(status));
         if (!f->pending->buf[0])
             return AVERROR_EOF;
         if ((status = build(f, f->pending, e)) < 0 || (status = feed(f, f->pending, e)) < 0)

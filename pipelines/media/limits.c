@@ -17,6 +17,7 @@ static const struct bind_field fields[] = {
     LIMIT(max_duration_s, "86400", "measured length of the source, seconds"),
     LIMIT(max_output_bytes, "214748364800", "output of one task, bytes"),
     LIMIT(max_task_s, "21600", "wall time of one task, seconds"),
+    LIMIT(max_silence_s, "60", "wall time of one task without progress, seconds"),
     LIMIT(max_memory_bytes, "8589934592", "address space of a session on top of its start, bytes"),
     LIMIT(max_header_bytes, "33554432", "bytes read before the streams are known"),
     {0},

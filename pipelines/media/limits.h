@@ -14,6 +14,7 @@ struct limits {
     int64_t max_duration_s;   /* measured, from the origin */
     int64_t max_output_bytes; /* one task's output */
     int64_t max_task_s;       /* wall time of one task */
+    int64_t max_silence_s;    /* wall time of one task without progress: it hangs */
     int64_t max_memory_bytes; /* address space of a session on top of its start (RLIMIT_AS) */
     int64_t max_header_bytes; /* read before the streams are known (probesize) */
 };

@@ -4,8 +4,8 @@
  * Thumbnail k is the first source frame at or after k*every within that step; a step in which no
  * frame begins (a source that stands still) has none, and the one before goes on. A chunk makes
  * those whose step begins within its segments. The frame may lie just beyond them where the rate
- * varies; it is then the very next one, so the chunk looks one frame further. So the list is a function of the source's
- * times and `every`, whatever the chunks (I2).
+ * varies; it is then the very next one, so the chunk looks one frame further. So the list is a
+ * function of the source's times and `every`, whatever the chunks (I2).
  *
  * One file a picture, not sprite sheets: a sheet of one chunk's pictures would show where the
  * chunks were cut, one of a fixed count would lie across chunks, and with `every` above the

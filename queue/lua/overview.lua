@@ -1,12 +1,12 @@
--- What the queue holds now: the lanes with their lengths, leases, dead letters, tenants.
+-- What the queue holds now: the lanes with their lengths, leases, dead letters, tenants, workers.
 -- ARGV: most of each to show
 -- Reply: {now, depth, delayed, leases, dead, jobs; lanes {class, priority, tenant, tasks, created
 --   of the oldest job}; leases {ref, worker, attempt, frames, weight, since, deadline}; dead {ref,
 --   time, worker, attempts, kind and reason and log}; tenants {name, weight, running_max, open_max,
---   running, open}}
+--   running, open}; workers {worker, status}}
 -- Changes nothing. Its time is bounded by ARGV, not by the number of tasks.
 local most = tonumber(ARGV[1])
-local lanes, leases, dead, tenants = {}, {}, {}, {}
+local lanes, leases, dead, tenants, workers = {}, {}, {}, {}, {}
 
 local function add_lane(class, priority, tenant)
     local lane = P .. ':ready:' .. class .. ':' .. priority .. ':' .. tenant
@@ -43,6 +43,9 @@ for i = 1, #gone, 2 do
     dead[#dead + 1] = {gone[i], int(gone[i + 1]), t.worker, t.attempt,
                        call('HGET', P .. ':tasks:' .. j.id, '!' .. t.id) or ''}
 end
+for _, worker in ipairs(call('ZRANGEBYSCORE', P .. ':workers', now, '+inf', 'LIMIT', 0, most)) do
+    workers[#workers + 1] = {worker, call('HGET', P .. ':statuses', worker)}
+end
 return {now_text, call('XLEN', P .. ':depth'), call('ZCARD', P .. ':delayed'),
         call('ZCARD', P .. ':leases'), call('ZCARD', P .. ':dead'), call('ZCARD', P .. ':jobs'),
-        lanes, leases, dead, tenants}
+        lanes, leases, dead, tenants, workers}

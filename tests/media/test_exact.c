@@ -26,6 +26,8 @@ enum { FRAMES_MAX = 1000, FRAMES = 150 };
 /* How many more chunks each time. */
 static int chunks_step(void)
 {
+    if (getenv("CHUNKS_STEP"))
+        return atoi(getenv("CHUNKS_STEP"));
     bool is_cpu = !getenv("DEVICE");
 #ifdef SANITIZED
     return is_cpu ? 5 : 11; /* sanitizers look at the code, not at the arithmetic */

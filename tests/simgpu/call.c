@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/simgpu/context.h"
 #include "tests/simgpu/state.h"
 #include "tests/simgpu/stats.h"
 
@@ -16,6 +17,7 @@ enum action { RETURN, LOST, DEAD, HANG };
 
 struct rule {
     char call[64]; /* "": any */
+    int device;    /* -1: any */
     long nth;
     bool is_and_later;
     int shared; /* index in sim_state.calls, -1: counted by this process */
@@ -59,7 +61,11 @@ static void parse_action(struct rule *rule, const char *text)
 static void parse_rule(struct rule *rule, char *text)
 {
     char *equals = strchr(text, '=');
-    *rule = (struct rule){.nth = 1, .is_and_later = true, .shared = -1};
+    *rule = (struct rule){.nth = 1, .is_and_later = true, .shared = -1, .device = -1};
+    if (text[0] >= '0' && text[0] <= '9' && text[1] == ':') {
+        rule->device = text[0] - '0';
+        text += 2;
+    }
     parse_action(rule, equals ? equals + 1 : text);
     if (!equals)
         return;
@@ -95,6 +101,11 @@ static bool is_named(const struct rule *rule, const char *entry_point)
                          : strcmp(entry_point, "cuInit") != 0;
 }
 
+static bool is_there(const struct rule *rule)
+{
+    return rule->device < 0 || rule->device == sim_context_current_device();
+}
+
 static bool is_due(const struct rule *rule, int64_t calls)
 {
     if (rule->shared >= 0) {
@@ -111,7 +122,8 @@ static int consult(const char *entry_point, int64_t calls)
     int code = 0;
     for (int i = 0; i < rule_count; i++) {
         const struct rule *rule = &rules[i];
-        if (!is_named(rule, entry_point) || !is_due(rule, rule->call[0] ? calls : 1))
+        if (!is_named(rule, entry_point) || !is_there(rule) ||
+            !is_due(rule, rule->call[0] ? calls : 1))
             continue;
         switch (rule->action) {
         case RETURN:

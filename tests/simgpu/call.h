@@ -15,6 +15,8 @@
  *                      the same, counted over all processes that share SIMGPU_STATE
  *     ACTION           from the first call of any entry point but cuInit on
  *
+ *     D:RULE           the same, but only for calls made while a context of device D is current
+ *
  * with ACTION one of
  *
  *     CODE             the call does nothing and returns this number

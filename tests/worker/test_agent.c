@@ -554,7 +554,7 @@ static void test_overtime(void **unused)
     assert_true(WIFEXITED(stop_worker(SIGTERM)));
     struct agent_options usual = agent_options;
     agent_options.limits.max_task_s = 1;
-    agent_options.hang_s = 100;
+    agent_options.limits.max_silence_s = 100;
     start_worker();
     submit("late", clip);
     kill(wait_for_session("late/video/"), SIGSTOP);
@@ -719,9 +719,9 @@ static int set_up(void **unused)
                                            .device = "cpu",
                                            .scratch = base,
                                            .sessions = 2,
-                                           .lease_s = 6, /* longer than the queue is away */
-                                           .hang_s = 3}; /* longer than a renewal takes */
+                                           .lease_s = 6}; /* longer than the queue is away */
     limits_default(&agent_options.limits);
+    agent_options.limits.max_silence_s = 3; /* longer than a renewal takes */
     dispatcher = start_child(run_dispatcher);
     start_worker();
     return 0;
