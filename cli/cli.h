@@ -50,6 +50,11 @@ struct cli_job_opts {
         .help = "what decodes, scales and encodes: cpu; cuda or cuda:N; auto, a GPU where one " \
                 "works"                                                                         \
     }
+#define CLI_OPT_SESSIONS(S)                                                                  \
+    {                                                                                        \
+        .name = "sessions", .letter = 'n', .type = OPT_INT, .offset = offsetof(S, sessions), \
+        .argument = "N", .min = 0, .max = 256, .help = "tasks run at once; 0: one a core"    \
+    }
 #define CLI_OPTS_JOB(S)                                                                      \
     {.name = "profile",                                                                      \
      .letter = 'p',                                                                          \

@@ -176,17 +176,18 @@ static void suspect(struct agent *a, struct slot *s, const struct err *why, int6
     a->tell_at_us = now_us;
 }
 
-/* Trouble that is its GPU's, in its task or, without one, at its start. */
-static void blame(struct agent *a, struct slot *s, const struct err *why, int64_t now_us)
+/* Trouble that is its GPU's, in a task of the job or, NULL, at its start. */
+static void blame(struct agent *a, struct slot *s, const char *job, const struct err *why,
+                  int64_t now_us)
 {
     struct quarantine *q = &s->device->quarantine;
-    bool is_closed = !s->run && !s->device->has_worked;
+    bool is_closed = !s->device->has_worked;
     if (!is_gpu(s->device))
         return;
     if (is_closed)
         quarantine_close(q, why, now_us);
     else
-        is_closed = quarantine_strike(q, s->run ? s->run->lease->job : NULL, why, now_us);
+        is_closed = quarantine_strike(q, job, why, now_us);
     a->tell_at_us = now_us;
     if (is_closed)
         on_closed(a, s->device, now_us);
@@ -194,16 +195,17 @@ static void blame(struct agent *a, struct slot *s, const struct err *why, int64_
 
 /* What the end of a session tells of its device. */
 static void weigh_end(struct agent *a, struct slot *s, bool was_ready, const struct err *why,
-                      int64_t now_us)
+                      const char *tail, int64_t now_us)
 {
     const struct slot_device *d = s->device;
     bool has_worked = is_gpu(d) && d->has_worked;
     if (was_ready && !d->quarantine.is_suspect)
         suspect(a, s, why, now_us);
     else if (!was_ready && (why->kind == ERR_DEVICE || (has_worked && why->kind != ERR_RESOURCE)))
-        blame(a, s, why, now_us);
+        blame(a, s, NULL, why, now_us);
     else if (!was_ready && !has_worked && s->early_ends >= EARLY_ENDS_MAX)
-        err_set(&a->fatal, ERR_RESOURCE, "sessions end before they are ready: %s", why->msg);
+        err_set(&a->fatal, ERR_RESOURCE, "sessions end before they are ready: %s: %s", why->msg,
+                tail);
 }
 
 /* ---- sessions ---- */
@@ -224,7 +226,7 @@ static void end_session(struct agent *a, struct slot *s, enum err_kind kind, con
             why ? "" : "ended: ", why ? why : how);
     log_warning("%s", e.msg);
     err_set(&reason, kind, "%s", why && !was_ready ? why : e.msg);
-    weigh_end(a, s, was_ready, &reason, now_us);
+    weigh_end(a, s, was_ready, &reason, tail, now_us);
     if (r && r->state == RUN_WORKING)
         run_decide(r, VERDICT_FAIL, &e, tail);
     if (is_in_session(r))
@@ -310,7 +312,7 @@ static int on_fail(struct agent *a, struct slot *s, const void *body, int64_t no
     if (!is_gpu(s->device) || (why.kind != ERR_DEVICE && why.kind != ERR_BUG))
         return 0;
     if (fail->is_broken)
-        blame(a, s, &why, now_us);
+        blame(a, s, s->run->lease->job, &why, now_us);
     else
         suspect(a, s, &why, now_us);
     return err_set(e, why.kind, "is not used again after trouble on %s", s->device->name);
@@ -510,7 +512,7 @@ static void keep_lease(struct agent *a, struct run *r, int64_t now_us)
         struct err hung;
         err_set(&hung, ERR_DEVICE, "a task made no progress for %lld s",
                 (long long)(limits->hang_us / 1000000));
-        blame(a, find_slot(a, r), &hung, now_us);
+        blame(a, find_slot(a, r), r->lease->job, &hung, now_us);
         snprintf(why, sizeof why, "made no progress for max_silence_s=%lld",
                  (long long)(limits->hang_us / 1000000));
         end_session(a, find_slot(a, r), ERR_TRANSIENT, why, now_us);
@@ -682,8 +684,11 @@ static json_t *device_status(const struct slot_device *d, int64_t now_us)
                           quarantine_state(q, now_us), "strikes", q->n_strikes);
     if (quarantine_is_closed(q, now_us))
         json_object_set_new(o, "for_s", json_integer((q->until_us - now_us) / 1000000));
-    if (q->why.kind)
-        json_object_set_new(o, "reason", json_string(q->why.msg));
+    if (q->why.kind) {
+        cleanup(free_ptr) char *reason = xstrdup(q->why.msg);
+        log_redact(reason);
+        json_object_set_new(o, "reason", json_string(reason));
+    }
     return o;
 }
 
@@ -705,6 +710,7 @@ static void tell_status(struct agent *a, int64_t now_us)
 
 static void serve(struct agent *a)
 {
+    struct err e;
     while (!a->is_draining || (a->runs && clock_mono_us() < a->drain_until_us)) {
         turn(a);
         tell_status(a, clock_mono_us());
@@ -719,7 +725,7 @@ static void serve(struct agent *a)
         if (a->runs)
             clock_sleep_us(20000);
     } while (a->runs && clock_mono_us() < until_us);
-    queue_worker_tell(a->queue, a->name, NULL, 0, NULL);
+    queue_worker_tell(a->queue, a->name, NULL, 0, &e); /* or it is forgotten by itself */
 }
 
 /* ---- start and end ---- */

@@ -84,8 +84,8 @@ row "a decode call fails" 0 1 'cuda:0: decode video: .*failed to decode picture'
 row "a decoded picture is not mapped" 0 1 'cuda:0: decode video: .*CUDA_ERROR_MAP_FAILED' 'cuvidMapVideoFrame64#9=205'
 row "an encode call fails" 0 1 'h264_nvenc on cuda:0: EncodePicture failed.*invalid param' 'nvEncEncodePicture#15=8'
 row "a bitstream is not locked" 0 1 'h264_nvenc on cuda:0: .*locking bitstream.*generic error' 'nvEncLockBitstream#15=20'
-SILENCE=4 row "the encoder hangs" 0 1 'made no progress for max_silence_s=4' 'nvEncLockBitstream#15=hang' "${one_session[@]}"
-SILENCE=4 row "the decoder hangs" 0 1 'made no progress for max_silence_s=4' 'cuvidMapVideoFrame64#9=hang' "${one_session[@]}"
+SILENCE=10 row "the encoder hangs" 0 1 'made no progress for max_silence_s=10' 'nvEncLockBitstream#15=hang' "${one_session[@]}"
+SILENCE=10 row "the decoder hangs" 0 1 'made no progress for max_silence_s=10' 'cuvidMapVideoFrame64#9=hang' "${one_session[@]}"
 # Capacity: the GPU is well, and the session goes on.
 row "out of encoder sessions (10)" 0 1 'sessions or memory are used up: run fewer' 'nvEncOpenEncodeSessionEx#1=10'
 row "out of encoder sessions (21)" 0 1 'sessions are used up: run fewer' 'nvEncOpenEncodeSessionEx#1=21'
@@ -143,7 +143,7 @@ signalled() { # SIGNAL REGEX
     is_calm out
 }
 check "a session is killed at work" signalled KILL 'ended: killed by signal 9'
-SILENCE=4 check "a session stands still" signalled STOP 'made no progress for max_silence_s=4'
+SILENCE=10 check "a session stands still" signalled STOP 'made no progress for max_silence_s=10'
 
 # ---- GPUs that keep failing, in a farm ----
 

