@@ -26,6 +26,7 @@ struct child {
     int restarts;
     char line[LINE_BYTES];
     size_t len;
+    char *last_words; /* the error with which it ended */
 };
 
 struct supervisor {
@@ -84,11 +85,24 @@ int supervisor_start(struct supervisor *s, const char *const *argv, struct err *
     return spawn(c, e);
 }
 
+static void say_last_words(struct supervisor *s, struct child *c)
+{
+    if (c->last_words)
+        s->say(s->arg, c->last_words);
+    free_ptr(&c->last_words);
+}
+
+/* An error that ends a child is "transcode: VERB: ..." (cli/main.c): kept, to be told once. */
 static void pass_line(struct supervisor *s, struct child *c)
 {
+    cleanup(free_ptr) char *prefix = xasprintf("%s: %s: ", c->argv[0], c->argv[1]);
     c->line[c->len] = 0;
-    if (c->len)
+    if (!strncmp(c->line, prefix, strlen(prefix))) {
+        say_last_words(s, c);
+        c->last_words = xstrdup(c->line + strlen(prefix));
+    } else if (c->len) {
         s->say(s->arg, c->line);
+    }
     c->len = 0;
 }
 
@@ -139,8 +153,12 @@ static int judge(struct supervisor *s, struct child *c, int status, struct err *
 {
     cleanup(free_ptr) char *end = describe_end(c, status);
     enum err_kind kind = kind_of_end(status);
-    if (kind)
-        return err_set(e, kind, "%s: what it said last is above", end);
+    if (kind) {
+        err_set(e, kind, "%s", c->last_words ? c->last_words : end);
+        free_ptr(&c->last_words);
+        return -(int)kind;
+    }
+    say_last_words(s, c);
     if (c->restarts >= RESTARTS_MAX)
         return err_set(e, ERR_BUG, "%s, the %d. time; giving up", end, c->restarts + 1);
     cleanup(free_ptr) char *line = xasprintf("%s; starting it again", end);
@@ -190,6 +208,7 @@ static void stop(struct supervisor *s, struct child *c, int64_t patience_us,
             kill(-c->pid, SIGKILL);
     }
     close_log(s, c);
+    say_last_words(s, c);
 }
 
 void supervisor_stop(struct supervisor *s, int64_t each_us, bool (*is_urgent)(void))

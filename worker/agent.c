@@ -150,21 +150,19 @@ static const struct slot_device *last_closed(const struct agent *a, int64_t now_
 static void on_closed(struct agent *a, const struct slot_device *d, int64_t now_us)
 {
     const struct quarantine *q = &d->quarantine;
-    log_warning("%s gets no work for %.0f s: %s", d->name, (double)(q->until_us - now_us) / 1e6,
-                q->why.msg);
-    a->tell_at_us = now_us;
-    if (!last_closed(a, now_us))
-        return;
-    for (struct run *r = a->runs; r; r = r->next)
-        if (r->state == RUN_WAITING)
-            stop_run(a, r, VERDICT_RELEASE, NULL, now_us);
-    bool has_worked = false;
+    bool is_last = last_closed(a, now_us) != NULL, has_worked = false;
     for (int i = 0; i < a->n_devices; i++)
         has_worked |= a->devices[i].has_worked;
-    if (!has_worked || a->options->quarantine_s <= 0)
+    a->tell_at_us = now_us;
+    if (is_last && (!has_worked || a->options->quarantine_s <= 0))
         a->fatal = q->why;
     else
-        log_warning("no device is left; nothing is leased until one passes its test");
+        log_warning("%s gets no work for %.0f s%s: %s", d->name,
+                    (double)(q->until_us - now_us) / 1e6, is_last ? ", and there is no other" : "",
+                    q->why.msg);
+    for (struct run *r = a->runs; is_last && r; r = r->next)
+        if (r->state == RUN_WAITING)
+            stop_run(a, r, VERDICT_RELEASE, NULL, now_us);
 }
 
 /* A session had trouble that may be its GPU's: whoever starts there next tests it first. */
@@ -224,9 +222,10 @@ static void end_session(struct agent *a, struct slot *s, enum err_kind kind, con
     slot_end(s, now_us);
     err_set(&e, kind, "session %d (pid %d) %s%s", s->number, pid,
             why ? "" : "ended: ", why ? why : how);
-    log_warning("%s", e.msg);
     err_set(&reason, kind, "%s", why && !was_ready ? why : e.msg);
     weigh_end(a, s, was_ready, &reason, tail, now_us);
+    if (!a->fatal.kind) /* which is told last */
+        log_warning("%s", e.msg);
     if (r && r->state == RUN_WORKING)
         run_decide(r, VERDICT_FAIL, &e, tail);
     if (is_in_session(r))

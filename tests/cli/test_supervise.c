@@ -61,7 +61,7 @@ static void restarts_are_bounded(void **state)
     strbuf_free(&said);
 }
 
-/* What would end the same way again is not started again. */
+/* What would end the same way again is not started again, and its error is told once. */
 static void hopeless_codes(void **state)
 {
     (void)state;
@@ -75,7 +75,8 @@ static void hopeless_codes(void **state)
         struct supervisor *s = supervisor_new(add_line, &said);
         start(s, "die", cases[i].code);
         assert_int_equal(check_until(s, &e), -(int)cases[i].kind);
-        assert_string_equal(said.s, "last words\n");
+        assert_string_equal(said.s, "a warning\n");
+        assert_string_equal(e.msg, "last words");
         supervisor_free(&s);
         strbuf_free(&said);
     }
@@ -142,7 +143,7 @@ static void on_term(int signal)
 static int child(const char *verb, const char *argument)
 {
     if (!strcmp(verb, "die")) {
-        fputs("last words\n", stderr);
+        fputs("a warning\ntranscode: die: last words\n", stderr);
         return atoi(argument);
     }
     signal(SIGTERM, strcmp(verb, "deaf") ? on_term : SIG_IGN);
