@@ -149,6 +149,11 @@ static enum err_kind kind_of_end(int status)
     return code < sizeof kinds / sizeof kinds[0] ? kinds[code] : ERR_NONE;
 }
 
+static bool is_temporary(int status)
+{
+    return WIFEXITED(status) && WEXITSTATUS(status) == err_exit_code(ERR_RESOURCE);
+}
+
 static int judge(struct supervisor *s, struct child *c, int status, struct err *e)
 {
     cleanup(free_ptr) char *end = describe_end(c, status);
@@ -160,7 +165,8 @@ static int judge(struct supervisor *s, struct child *c, int status, struct err *
     }
     say_last_words(s, c);
     if (c->restarts >= RESTARTS_MAX)
-        return err_set(e, ERR_BUG, "%s, the %d. time; giving up", end, c->restarts + 1);
+        return err_set(e, is_temporary(status) ? ERR_RESOURCE : ERR_BUG,
+                       "%s, the %d. time; giving up", end, c->restarts + 1);
     cleanup(free_ptr) char *line = xasprintf("%s; starting it again", end);
     s->say(s->arg, line);
     return 1;

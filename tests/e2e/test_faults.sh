@@ -87,11 +87,11 @@ row "a bitstream is not locked" 0 1 'h264_nvenc on cuda:0: .*locking bitstream.*
 SILENCE=10 row "the encoder hangs" 0 1 'made no progress for max_silence_s=10' 'nvEncLockBitstream#15=hang' "${one_session[@]}"
 SILENCE=10 row "the decoder hangs" 0 1 'made no progress for max_silence_s=10' 'cuvidMapVideoFrame64#9=hang' "${one_session[@]}"
 # Capacity: the GPU is well, and the session goes on.
-row "out of encoder sessions (10)" 0 1 'sessions or memory are used up: run fewer' 'nvEncOpenEncodeSessionEx#1=10'
-row "out of encoder sessions (21)" 0 1 'sessions are used up: run fewer' 'nvEncOpenEncodeSessionEx#1=21'
+row "out of encoder sessions (10)" 0 1 'sessions or memory are used up: run fewer' 'nvEncOpenEncodeSessionEx#2=10'
+row "out of encoder sessions (21)" 0 1 'sessions are used up: run fewer' 'nvEncOpenEncodeSessionEx#2=21'
 row "out of memory for a surface" 0 1 'CUDA_ERROR_OUT_OF_MEMORY' 'cuMemAlloc_v2#3=2'
 row "out of memory for a decoder" 0 1 'memory is used up: run fewer' 'cuvidCreateDecoder#1=2'
-row "out of encoder sessions for good" 4 - 'sessions or memory are used up: run fewer' 'nvEncOpenEncodeSessionEx@1+=10'
+row "out of encoder sessions for good" 4 - 'no NVENC session is left.*run fewer' 'nvEncOpenEncodeSessionEx@1+=10'
 # What stays so.
 row "every kernel breaks the context" 5 1 'transcode: .*cuda:0 .*fails its test' 'cuLaunchKernel#20+=lost:700'
 row "every encode call fails" 5 1 'transcode: .*cuda:0 fails its test.*EncodePicture' 'nvEncEncodePicture@1+=20'
