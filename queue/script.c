@@ -106,33 +106,55 @@ static bool is_used(const struct definition *d, const char *text)
     }
 }
 
-/* Comments are in the way: they speak of names that the script does not use. */
+/* Comments are in the way: they speak of names that the script does not use. (No string of the
+ * scripts holds two dashes.) */
 static char *without_comments(const char *text)
 {
     struct strbuf b = {0};
     for (const char *line = text, *end; *line; line = end) {
         end = strchrnul(line, '\n');
+        const char *comment = memmem(line, (size_t)(end - line), "--", 2);
+        const char *code = line + strspn(line, " ");
+        if (comment != code)
+            strbuf_printf(&b, "%.*s\n", (int)((comment ? comment : end) - line), line);
         end += *end == '\n';
-        if (strncmp(line, "--", 2))
-            strbuf_add(&b, line, (size_t)(end - line));
     }
     return strbuf_take(&b);
 }
 
-/* The script's whole text behind the head: what it uses of the shared parts, then its own. A
+/* The next paragraph begins behind a blank line, in the first column. */
+static const char *paragraph_end(const char *text)
+{
+    const char *p = text;
+    while ((p = strstr(p, "\n\n")) && isspace((unsigned char)p[2]))
+        p++;
+    return p ? p + 2 : text + strlen(text);
+}
+
+/* The script's whole text behind the head. What a paragraph uses of the shared parts, and none
+ * before it, stands in front of it: a script that has returned by then does not pay for it. A
  * definition uses only those before it, so that one pass from the last to the first finds all. */
 static void add_text(struct request *head, int i)
 {
     struct definition definitions[DEFINITIONS_MAX];
+    bool is_there[DEFINITIONS_MAX] = {0};
     size_t n = find_definitions(definitions);
     cleanup(free_ptr) char *text = without_comments(queue_lua[i].text);
-    while (n--)
-        if (is_used(&definitions[n], text)) {
-            char *longer = xasprintf("%.*s%s", (int)definitions[n].size, definitions[n].text, text);
-            free(text);
-            text = longer;
-        }
-    request_string(head, text);
+    cleanup(strbuf_free) struct strbuf whole = {0};
+    for (const char *p = text, *end; *p; p = end) {
+        end = paragraph_end(p);
+        cleanup(free_ptr) char *part = xasprintf("%.*s", (int)(end - p), p);
+        for (size_t d = n; d--;)
+            if (!is_there[d] && is_used(&definitions[d], part)) {
+                char *longer =
+                    xasprintf("%.*s%s", (int)definitions[d].size, definitions[d].text, part);
+                free(part);
+                part = longer;
+                is_there[d] = true;
+            }
+        strbuf_add(&whole, part, strlen(part));
+    }
+    request_string(head, whole.s);
 }
 
 static int load(struct script_set *s, struct connection *c, int i, struct err *e)

@@ -28,16 +28,18 @@ local function fail_job(j, t, closed, reason_kind, reason)
     end
 end
 
--- Lets tasks in that are staged or parked.
+-- Lets tasks in that are staged or parked: pairs of id and record. They get fresh attempts.
 local function let_in(j, tasks)
     local records, lines = {}, {worker = {}, dispatcher = {}}
-    for _, t in ipairs(tasks) do
-        local line = lines[class_of[t.kind]]
-        revive(j, t)
-        records[#records + 1] = t.id
-        records[#records + 1] = record_of(t)
+    for i = 1, #tasks, 2 do
+        local ref = j.id .. '/' .. tasks[i]
+        local head, kind, rest =
+            string.match(tasks[i + 1], '^%S+ ((%S+) %S+ %S+) %S+ %S+ %S+ (.*)$')
+        local line = lines[class_of[kind]]
+        records[i] = tasks[i]
+        records[i + 1] = 'ready ' .. head .. ' ' .. enter(ref) .. ' 0 0 ' .. rest
         line[#line + 1] = j.created
-        line[#line + 1] = j.id .. '/' .. t.id
+        line[#line + 1] = ref
     end
     call('HSET', P .. ':tasks:' .. j.id, unpack(records))
     for class, line in pairs(lines) do
@@ -59,13 +61,15 @@ local function chore(id, n)
         local has_plan = j.state == 'running' or j.state == 'publishing'
         local records = call('HMGET', P .. ':tasks:' .. id, unpack(ids))
         for i, task in ipairs(ids) do
-            local t = parse(task, records[i])
-            if is_over and is_live[t.state] then
+            local state = string.match(records[i], '^%S+')
+            if is_over and is_live[state] then
+                local t = parse(task, records[i])
                 park(j, t, 'sweep')
                 save_task(j, t)
                 moved = moved + 1
-            elseif not is_over and (t.state == 'parked' or t.state == 'staged' and has_plan) then
-                wanted[#wanted + 1] = t
+            elseif not is_over and (state == 'parked' or state == 'staged' and has_plan) then
+                wanted[#wanted + 1] = task
+                wanted[#wanted + 1] = records[i]
             end
         end
         if wanted[1] then
@@ -77,7 +81,7 @@ local function chore(id, n)
     if #ids < n then
         call('SREM', P .. ':chores', id)
     end
-    return moved + #wanted
+    return moved + #wanted / 2
 end
 
 -- One bounded step of what cancel, retry or a plan began: 1 when more is left.

@@ -127,11 +127,10 @@ local function make_delayed(j, t, delay_us)
     call('ZADD', P .. ':delayed', int(now + delay_us), j.id .. '/' .. t.id)
 end
 
--- A new lease of life: a depth entry and fresh attempts. The entry is wide because Redis packs a
--- stream's entries into nodes of 4 KiB or 100, and XDEL walks over those before it in the node.
-local function revive(j, t)
-    t.depth = call('XADD', P .. ':depth', '*', 'task', string.format('%-99s', j.id .. '/' .. t.id))
-    t.attempt, t.lost, t.state = '0', '0', 'ready'
+-- The depth entry of a task that comes to life. It is wide because Redis packs a stream's entries
+-- into nodes of 4 KiB or 100, and XDEL walks over those before it in the node.
+local function enter(ref)
+    return call('XADD', P .. ':depth', '*', 'task', string.format('%-99s', ref))
 end
 
 -- Sets a live task aside until its job is retried. `closed`: how its lease ended, where it has one.
@@ -154,21 +153,19 @@ local function finish(j, t)
     j.tasks_done = j.tasks_done + 1
 end
 
-local function new_task(id, kind, weight, cost)
-    return {id = id, kind = kind, state = 'staged', token = '-', closed = '-', depth = '-',
-            attempt = '0', lost = '0', frames = '0', weight = weight, cost = cost, since = '0',
-            worker = '-'}
+local function new_record(kind, weight, cost)
+    return 'staged ' .. kind .. ' - - - 0 0 0 ' .. weight .. ' ' .. cost .. ' 0 -'
 end
 
 -- Creates the one task of a job's next stage.
 local function next_stage(j, state, kind)
-    local t = new_task(kind, kind, '0', '1')
+    local t = parse(kind, new_record(kind, '0', '1'))
     j.state = state
     j.tasks = j.tasks + 1
-    revive(j, t)
+    t.depth = enter(j.id .. '/' .. kind)
+    make_ready(j, t)
     call('HSET', P .. ':tasks:' .. j.id, kind, record_of(t), '=' .. kind, '{}')
     call('ZADD', P .. ':order:' .. j.id, j.tasks, kind)
-    make_ready(j, t)
 end
 
 -- The job has ended: it no longer counts for its tenant, and goes after its time.

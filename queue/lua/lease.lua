@@ -11,127 +11,94 @@
 --   while it stands, so that a lost reply costs nothing.
 local class, worker, client, nonce = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local lease_us = tonumber(ARGV[5])
-local LOOKS = 16 -- lanes or tasks set aside before one is found
-local last = P .. ':client:' .. client
+local LOOKS = 16 -- lanes set aside before one is found
+local last, call_of = P .. ':client:' .. client, class .. ' ' .. nonce
 
-local function load_whole(ref)
-    local id, task = string.match(ref, '^([^/]*)/(.*)$')
-    local j = load_job(id)
-    local two = j and call('HMGET', P .. ':tasks:' .. id, task, '=' .. task)
-    if not j or not two[1] then
-        return nil
-    end
-    local t = parse(task, two[1])
-    t.payload = two[2]
-    return j, t
+-- The lease that this very call was given before, or else the task whose turn it is, and the next.
+local again, ref, behind
+local n, old, held = string.match(call('GET', last) or '', '^(%S+ %S+) (%S+) (.*)$')
+if n == call_of then
+    local id, task = string.match(held, '^([^/]*)/(.*)$')
+    local record = call('HGET', P .. ':tasks:' .. id, task)
+    again = record and string.find(record, '^leased %S+ ' .. old .. ' ') and held
 end
-
-local function describe(j, t)
-    local spec = {}
-    if ARGV[7] ~= j.id .. ' ' .. j.created then
-        spec = call('HMGET', j.key, 'tenant', 'priority', 'input', 'output', 'profile', 'options',
-                    'source', 'plan')
+local bands = P .. ':bands:' .. class
+local band, lanes, lane, priority, tenant, weight, is_contended
+for _ = 1, again and 0 or LOOKS do
+    priority, is_contended = unpack(call('ZRANGE', bands, '0', '1'))
+    if not priority then
+        break
     end
-    return {1, j.id, t.id, t.kind, t.token, t.attempt, tonumber(t.lost) >= 2 and 1 or 0, t.payload,
-            j.created, unpack(spec)}
+    band = class .. ':' .. priority
+    lanes = P .. ':lanes:' .. band
+    tenant = call('ZRANGE', lanes, '0', '0')[1]
+    local v = call('HMGET', P .. ':tenant:' .. tenant, 'running', 'running_max', 'weight')
+    local cap = tonumber(v[2] or 0)
+    if class ~= 'worker' or cap == 0 or tonumber(v[1] or 0) < cap then
+        lane, weight = P .. ':ready:' .. band .. ':' .. tenant, v[3]
+        ref, behind = unpack(call('ZRANGE', lane, '0', '1'))
+        break
+    end
+    call('SADD', P .. ':capped:' .. tenant, band)
+    close_lane(class, priority, tenant, call('ZSCORE', lanes, tenant))
 end
-
-local function repeated()
-    local n, token, ref = string.match(call('GET', last) or '', '^(%S+) (%S+) (.*)$')
-    if n ~= nonce then
-        return nil
-    end
-    local j, t = load_whole(ref)
-    if t and t.state == 'leased' and t.token == token and class_of[t.kind] == class then
-        return describe(j, t)
-    end
-end
-
--- Takes the first task of the tenant whose turn it is, and charges the tenant for it.
-local function take(priority, tenant, virtual, weight, is_contended)
-    local band = class .. ':' .. priority
-    local lane = P .. ':ready:' .. band .. ':' .. tenant
-    local two = call('ZRANGE', lane, '0', '1')
-    local j, t = load_whole(two[1])
-    if is_ended[j.state] then
-        return j, nil
-    end
-    call('ZREM', lane, two[1])
-    if is_contended then
-        call('ZADD', P .. ':bands:' .. class, int(now - priority * AGE_US), priority)
-    end
-    local charged = virtual + t.cost / weight
-    if two[2] then
-        call('ZADD', P .. ':lanes:' .. band, charged, tenant)
-    else
-        call('HSET', P .. ':virtual', band, virtual)
-        close_lane(class, priority, tenant, charged)
-    end
-    return j, t
-end
-
--- Job and task whose turn it is, the task out of its place; a job without a task: it has ended, and
--- what is left of it has to be swept first; nil: none.
-local function next_task()
-    for _ = 1, LOOKS do
-        local bands = call('ZRANGE', P .. ':bands:' .. class, '0', '1')
-        if not bands[1] then
-            return nil
+if again or ref then
+    local id, task = string.match(again or ref, '^([^/]*)/(.*)$')
+    local key, tasks = P .. ':job:' .. id, P .. ':tasks:' .. id
+    local state, running, created, updated, watched =
+        unpack(call('HMGET', key, 'state', 'running', 'created', 'updated', 'watched'))
+    local record, payload = unpack(call('HMGET', tasks, task, '=' .. task))
+    local kind, token, depth, attempt, lost, frames, cost =
+        string.match(record, '^%S+ (%S+) (%S+) %S+ (%S+) (%S+) (%S+) (%S+ %S+) (%S+)')
+    if ref then
+        if is_ended[state] then
+            return {2, id}
         end
-        local band = class .. ':' .. bands[1]
-        local tenant, virtual = unpack(call('ZRANGE', P .. ':lanes:' .. band, '0', '0', 'WITHSCORES'))
-        local v = call('HMGET', P .. ':tenant:' .. tenant, 'running', 'running_max', 'weight')
-        local cap = tonumber(v[2] or 0)
-        if class ~= 'worker' or cap == 0 or tonumber(v[1] or 0) < cap then
-            return take(bands[1], tenant, tonumber(virtual), tonumber(v[3] or 1), bands[2] ~= nil)
+
+        -- Out of its lane, and the tenant is charged.
+        call('ZREM', lane, ref)
+        if is_contended then
+            call('ZADD', bands, int(now - priority * AGE_US), priority)
         end
-        call('SADD', P .. ':capped:' .. tenant, band)
-        close_lane(class, bands[1], tenant, virtual)
-    end
-end
+        local charge = weight and cost / weight or cost
+        if behind then
+            call('ZINCRBY', lanes, charge, tenant)
+        else
+            local virtual = call('ZSCORE', lanes, tenant)
+            call('HSET', P .. ':virtual', band, virtual)
+            close_lane(class, priority, tenant, virtual + charge)
+        end
 
-local function grant(j, t)
-    t.token = stamp()
-    t.state, t.attempt, t.worker, t.closed, t.since = 'leased', t.attempt + 1, worker, '-', now_text
-    j.running = j.running + 1
-    call('ZADD', P .. ':leases', int(now + lease_us), j.id .. '/' .. t.id)
-    if class == 'worker' then
-        call('HINCRBY', P .. ':tenant:' .. j.tenant, 'running', '1')
-    end
-    save_task(j, t)
-    save_job(j)
-    call('SET', last, nonce .. ' ' .. t.token .. ' ' .. j.id .. '/' .. t.id, 'PX',
-         math.ceil(lease_us / 1000))
-    if ARGV[6] == '1' and call('EXISTS', P .. ':bands:' .. class) == 1 then
-        wake(class, 1) -- there may be more waiters than the list could hold tokens for
-    end
-    return describe(j, t)
-end
-
--- Until when nothing can become ready by the passing of time alone.
-local function wait_us()
-    local is_busy = call('SCARD', P .. ':chores') > 0 or call('EXISTS', P .. ':bands:' .. class) == 1
-    local wait = is_busy and 0 or 1000000
-    local is_mercy = call('EXISTS', P .. ':mercy') == 1
-    for _, place in ipairs({'delayed', not is_mercy and 'leases' or nil}) do
-        local first = call('ZRANGE', P .. ':' .. place, 0, 0, 'WITHSCORES')
-        if first[2] then
-            wait = math.max(0, math.min(wait, tonumber(first[2]) - now))
+        token, attempt = stamp(), attempt + 1
+        call('ZADD', P .. ':leases', int(now + lease_us), ref)
+        if class == 'worker' then
+            call('HINCRBY', P .. ':tenant:' .. tenant, 'running', '1')
+        end
+        call('HSET', tasks, task,
+             'leased ' .. kind .. ' ' .. token .. ' - ' .. depth .. ' ' .. attempt .. ' ' .. lost ..
+             ' ' .. frames .. ' ' .. cost .. ' ' .. now_text .. ' ' .. worker)
+        write_job(id, updated, watched, 'running', running + 1)
+        call('SET', last, call_of .. ' ' .. token .. ' ' .. ref, 'PX', math.ceil(lease_us / 1000))
+        if ARGV[6] == '1' and call('EXISTS', bands) == 1 then
+            wake(class, 1) -- there may be more waiters than the list could hold tokens for
         end
     end
-    return wait
+    local spec = ARGV[7] == id .. ' ' .. created and {} or
+        call('HMGET', key, 'tenant', 'priority', 'input', 'output', 'profile', 'options', 'source',
+             'plan')
+    return {1, id, task, kind, token, attempt, tonumber(lost) >= 2 and 1 or 0, payload, created,
+            unpack(spec)}
 end
 
-local again = repeated()
-if again then
-    return again
-end
-local j, t = next_task()
-if t then
-    return grant(j, t)
-end
-if j then
-    return {2, j.id}
-end
+-- Nothing is ready. Until when can nothing become so by the passing of time alone?
 call('DEL', P .. ':wake:' .. class) -- tokens of tasks that were taken without waiting
-return {0, wait_us()}
+local is_busy = call('SCARD', P .. ':chores') > 0 or call('EXISTS', bands) == 1
+local is_mercy = call('EXISTS', P .. ':mercy') == 1
+local wait = is_busy and 0 or 1000000
+for _, place in ipairs({'delayed', not is_mercy and 'leases' or nil}) do
+    local first = call('ZRANGE', P .. ':' .. place, 0, 0, 'WITHSCORES')
+    if first[2] then
+        wait = math.max(0, math.min(wait, tonumber(first[2]) - now))
+    end
+end
+return {0, wait}

@@ -33,10 +33,9 @@ end
 local ids, fields, scores = {}, {}, {}
 for i = 5, #ARGV, 5 do
     local id = ARGV[i]
-    local new = new_task(id, ARGV[i + 1], ARGV[i + 3], ARGV[i + 4])
     ids[#ids + 1] = id
     fields[#fields + 1] = id
-    fields[#fields + 1] = record_of(new)
+    fields[#fields + 1] = new_record(ARGV[i + 1], ARGV[i + 3], ARGV[i + 4])
     fields[#fields + 1] = '=' .. id
     fields[#fields + 1] = ARGV[i + 2]
     scores[#scores + 1] = tonumber(ARGV[4]) + FIRST + #ids - 1
@@ -46,7 +45,7 @@ if not ids[1] then
     return {HELD, 0}
 end
 for i, record in ipairs(call('HMGET', tasks, unpack(ids))) do
-    if record and parse(ids[i], record).state ~= 'staged' then
+    if record and not string.find(record, '^staged ') then
         return {TAKEN, ids[i]}
     end
 end

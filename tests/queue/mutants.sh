@@ -10,22 +10,25 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/transcode-mutants.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 read -ra flags < <(pkg-config --cflags --libs hiredis jansson yaml-0.1 cmocka)
 
-# FILE, the text that is the guard, the text in its place.
+# FILE, the text that is the guard, the text in its place. (Guards that count only while a large job is
+# swept, and those of a repeated lease that is over, are seen by test_queue.)
 mutants=(
-    "renew|check(j, t, ARGV[2], 'renew')|check(j, t, t and t.token, 'renew')"
-    "commit|check(j, t, ARGV[2], 'commit')|check(j, t, t and t.token, 'commit')"
+    "renew|check(j, t, token, 'renew')|check(j, t, t and t.token, 'renew')"
+    "renew|' .. token .. '|%S+"
+    "commit|check(j, t, token, 'commit')|check(j, t, t and t.token, 'commit')"
+    "commit|'^leased (%S+) ' .. token .. '|'^leased (%S+) %S+"
+    "commit|'^leased (%S+) ' .. token .. ' %-|'^%S+ (%S+) ' .. token .. ' %S+"
     "fail|check(j, t, ARGV[2], 'fail')|check(j, t, t and t.token, 'fail')"
     "release|check(j, t, ARGV[2], 'release')|check(j, t, t and t.token, 'release')"
     "plan_batch|check(j, t, ARGV[2], 'commit')|check(j, t, t and t.token, 'commit')"
     "plan_commit|check(j, t, ARGV[2], 'commit')|check(j, t, t and t.token, 'commit')"
-    "commit|verdict ~= HELD or is_repeat|verdict ~= HELD"
     "fail|verdict ~= HELD or is_repeat|verdict ~= HELD"
     "release|HELD and not is_repeat|HELD"
     "plan_commit|if is_repeat then|if false then"
     "_lib|if t.closed == op then|if false then"
     "_lib|t.closed == 'sweep' and CANCELLED or LOST|LOST"
-    "lease|if n ~= nonce then|if true then"
-    "lease|'leased', t.attempt + 1|'leased', t.attempt"
+    "lease|if n == call_of then|if false then"
+    "lease|stamp(), attempt + 1|stamp(), attempt"
     "lease|tonumber(v[1] or 0) < cap|true"
     "_keep|tonumber(t.attempt) >= tonumber(call('HGET', j.key, 'max_attempts'))|false"
     "fail|math.min(ARGV[6], call('HGET', j.key, 'max_attempts'))|tonumber(ARGV[6])"
@@ -33,7 +36,8 @@ mutants=(
     "_keep|tasks_due('delayed', n, promote)|0"
     "_keep|            expire(id)|            call('ZREM', P .. ':due', id)"
     "_keep|call('ZREM', P .. ':jobs', id)|"
-    "commit|if j.left == 0 then|if j.left == -1 then"
+    "commit|if is_chunk and left > 0 then|if is_chunk then"
+    "commit|    uncap(tenant)|"
     "_end|    call('SADD', P .. ':chores', j.id)|"
     "_end|call('ZADD', P .. ':dead', now, j.id .. '/' .. t.id)|"
     "_move|        uncap(j.tenant)|"
