@@ -112,6 +112,8 @@ static int find_out(const struct doctor_options *o, struct findings *f, struct e
     int gpu, rc;
     if ((rc = choose(o->device, &gpu, &f->has_cpu, e)) < 0)
         return rc;
+    if (o->redis && *o->redis) /* first, since devices take their time */
+        ask_queue(o->redis, f);
     if (gpu != NO_GPU && (rc = look_at_gpus(gpu, &inspect, f, e)) < 0)
         return rc;
     bool is_compared = f->n_gpus && inspect.speed_us;
@@ -122,8 +124,6 @@ static int find_out(const struct doctor_options *o, struct findings *f, struct e
     f->redis_server = inspect_find_program("redis-server");
     if (!f->redis_server)
         f->redis_server = inspect_find_program("valkey-server");
-    if (o->redis && *o->redis)
-        ask_queue(o->redis, f);
     return 0;
 }
 

@@ -198,6 +198,8 @@ one_of_two() {
     is_state cuda:0 working || fail "the other GPU is not left alone"
     "$TRANSCODE" queue >queue.txt
     says 'cuda:1 +quarantined +.*cuda:1 is lost' queue.txt
+    "$TRANSCODE" doctor --device cpu --speed 0 >doctor.txt
+    says 'cuda:1.*quarantined' doctor.txt
     finishes
     until_true 60 is_state cuda:1 working || fail "it does not come back: $(tail -n 3 worker.log)"
     kill -TERM "$worker"
