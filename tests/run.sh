@@ -149,7 +149,7 @@ build() { # DIR [CMAKE-ARG...]
     local dir=$1
     shift
     run_one "$logs" "$dir" "cmake -S . -B $dir -G Ninja -DWERROR=ON $* --log-level=WARNING &&
-        ninja -C $dir -j $cores"
+        ninja -C $dir -k 0 -j $cores"
     local rc real user system
     read -r rc real user system <"$logs/$dir.rc"
     tally "build: $dir" "$logs/$dir.log" "$rc" "$real" $((user + system))

@@ -232,7 +232,7 @@ static void see_number(void *arg, const struct clip_frame *f)
 static void check_list(const struct work *w, const struct list *list, const struct seen *source,
                        struct rational every)
 {
-    int64_t frame, step;
+    int64_t frame = -1, step = -1;
     for (size_t i = 0; i < list->n; i++) {
         struct err e;
         int64_t shown = -1;
