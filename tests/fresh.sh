@@ -91,7 +91,7 @@ command_of_readme() { # USER COMMAND...
         [ -n "$advice" ] || { cat advice && fail "$1 does not say what to install"; }
         inside root sh -c "apt-get update -q && $advice" >apt.log 2>&1 || { tail -n 20 apt.log && exit 1; }
     fi
-    inside "$user" "$@" >log 2>&1 || { tail -n 80 log | sed 's/^/    | /' && exit 1; }
+    inside "$user" "$@" >log 2>&1 || { sed 's/^/    | /' log && exit 1; }
     tail -n 1 log | sed 's/^/    /'
 }
 

@@ -103,13 +103,13 @@ longest_first() { # of "NAME<tab>COMMAND" lines
     done | sort -s -k 1,1nr | cut -f 2-
 }
 
-# Runs tests from "NAME<tab>COMMAND" lines on stdin, each within 10 minutes. Two more at a time than
+# Runs tests from "NAME<tab>COMMAND" lines on stdin, each within 10 minutes. One more at a time than
 # there are cores: many of them wait for time to pass.
 run_all() { # LABEL
     local dir="$logs/$1" name command rc real user system
     mkdir -p "$dir"
     while IFS=$'\t' read -r name command; do
-        while [ "$(jobs -rp | wc -l)" -gt $((cores + 1)) ]; do wait -n; done
+        while [ "$(jobs -rp | wc -l)" -gt "$cores" ]; do wait -n; done
         run_one "$dir" "$name" "$command" &
     done < <(longest_first)
     wait
