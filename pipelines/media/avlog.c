@@ -10,18 +10,16 @@
 
 enum { KEPT = 2, LINE = 240 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char kept[KEPT][LINE]; /* under lock: oldest first, "" for none */
+/* Of each thread, since encoders are opened side by side: oldest first, "" for none. */
+static _Thread_local char kept[KEPT][LINE];
 
 /* The same complaint about every packet is one complaint. */
 static void keep(const char *line)
 {
-    pthread_mutex_lock(&lock);
     if (strcmp(kept[KEPT - 1], line) != 0) {
         memmove(kept[0], kept[1], sizeof kept - sizeof kept[0]);
         snprintf(kept[KEPT - 1], LINE, "%.*s", LINE - 1, line);
     }
-    pthread_mutex_unlock(&lock);
 }
 
 static void on_line(void *object, int level, const char *fmt, va_list ap)
@@ -56,9 +54,7 @@ void avlog_init(void)
 
 void avlog_clear(void)
 {
-    pthread_mutex_lock(&lock);
     memset(kept, 0, sizeof kept);
-    pthread_mutex_unlock(&lock);
 }
 
 const char *avlog_reason(int averror)
@@ -68,12 +64,10 @@ const char *avlog_reason(int averror)
     av_strerror(averror, code, sizeof code);
     size_t n = 0;
     text[0] = 0;
-    pthread_mutex_lock(&lock);
     for (int i = 0; i < KEPT; i++)
         if (kept[i][0])
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? "; " : "", kept[i]);
     memset(kept, 0, sizeof kept);
-    pthread_mutex_unlock(&lock);
     snprintf(text + n, sizeof text - n, n ? " (%s)" : "%s", code);
     return text;
 }

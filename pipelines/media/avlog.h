@@ -1,7 +1,7 @@
 /*
  * libav's own log: its lines go to ours at debug, redacted, and the last errors are kept so that a
- * message can quote libav's reason instead of "Invalid data found". One memory for the process,
- * since codecs log from threads of their own. Any thread.
+ * message can quote libav's reason instead of "Invalid data found". A thread quotes what was said
+ * in it, since encoders are opened side by side. Any thread.
  */
 #pragma once
 
