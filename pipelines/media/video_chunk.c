@@ -44,9 +44,9 @@ struct run {
     const struct plan_chunk *chunk;
     const struct task_events *events;
     struct timeline timeline;
-    int64_t start,
-        end;           /* ticks from the origin: the chunk's first, where its last frame ends when
-                          no frame comes after it: the source's end until a later keyframe is met */
+    /* Ticks from the origin: the chunk's first, and where its last frame ends when none comes after
+     * it: the source's end until a later keyframe is met. */
+    int64_t start, end;
     struct warm *warm; /* the stages that outlive the chunk */
     struct decoder *decoder;
     struct filter *prefilter;

@@ -19,6 +19,16 @@
 #include "common/clock.h"
 #include "queue/queue.h"
 
+/* The value of a call that fills the test's own `struct err e`; a failed one fails the test. */
+#define ok(call)                                                         \
+    ({                                                                   \
+        e = (struct err){0};                                             \
+        __auto_type r_ = (call);                                         \
+        if (r_ < 0)                                                      \
+            fail_msg("%s:%d: %s: %s", __FILE__, __LINE__, #call, e.msg); \
+        r_;                                                              \
+    })
+
 struct server {
     char folder[64], socket[96], url[112];
     pid_t pid;

@@ -16,15 +16,6 @@ static struct server server;
 static struct queue *q;
 static struct err e;
 
-#define ok(call)                                                         \
-    ({                                                                   \
-        e = (struct err){0};                                             \
-        __auto_type r_ = (call);                                         \
-        if (r_ < 0)                                                      \
-            fail_msg("%s:%d: %s: %s", __FILE__, __LINE__, #call, e.msg); \
-        r_;                                                              \
-    })
-
 static int set_up(void **state)
 {
     (void)state;
